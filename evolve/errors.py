@@ -25,6 +25,10 @@ class RepositoryError(UserError):
     """The git side is not in the state an operation needs: not a repository, dirty, a conflicting commit."""
 
 
+class WorkspaceBusy(UserError):
+    """Another evolve process holds the workspace; names it."""
+
+
 class SealError(UserError):
     """A held-out task was asked for without a recorded look, or a seal does not match its digest."""
 

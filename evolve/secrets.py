@@ -1,0 +1,57 @@
+"""Finds what looks like a credential in text that is about to be stored. It never prints what it finds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+REMOVED = "[secret removed]"
+
+_SHORTEST_VALUE = 8  # a variable that holds "none" or "1" must not cut words out of traces
+_NAME = re.compile(r"_(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
+_SHAPES = re.compile(
+    r"""
+    \bsk-[A-Za-z0-9_-]{20,}                                  # OpenAI, Anthropic, OpenRouter
+    | \bgh[pousr]_[A-Za-z0-9]{30,} | \bgithub_pat_\w{30,}    # GitHub
+    | \bglpat-[A-Za-z0-9_-]{20,}                             # GitLab
+    | \bhf_[A-Za-z0-9]{30,}                                  # Hugging Face
+    | \bgsk_[A-Za-z0-9]{40,}                                 # Groq
+    | \bxox[abeprs]-[A-Za-z0-9-]{10,}                        # Slack
+    | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b                          # Amazon
+    | \bAIza[A-Za-z0-9_-]{35}                                # Google
+    | \bnpm_[A-Za-z0-9]{36} | \bpypi-[A-Za-z0-9_-]{50,}      # package registries
+    | \beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}    # a signed web token
+    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----(?:.*?-----END\ [A-Z ]*PRIVATE\ KEY-----|.*)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the values of variables that are named like credentials, longest first."""
+    values = {value for name, value in environ.items() if _NAME.search(name) and len(value) >= _SHORTEST_VALUE}
+    return tuple(sorted(values, key=lambda value: (-len(value), value)))
+
+
+def find_secrets(text: str, values: Collection[str] = ()) -> list[str]:
+    """Return each piece of `text` that has the shape of a key or equals one of `values`."""
+    return [match.group() for match in _SHAPES.finditer(text)] + [value for value in values if value and value in text]
+
+
+def remove_secrets(text: str, values: Collection[str] = ()) -> str:
+    """Return `text` with each secret replaced by a remark."""
+    for value in values:
+        text = text.replace(value, REMOVED) if value else text
+    return _SHAPES.sub(REMOVED, text)
+
+
+def scrub(value: Any, values: Collection[str] = ()) -> Any:
+    """Return a JSON value whose strings, keys included, hold no secret."""
+    if isinstance(value, str):
+        return remove_secrets(value, values)
+    if isinstance(value, list):
+        return [scrub(item, values) for item in value]
+    if isinstance(value, dict):
+        return {remove_secrets(key, values): scrub(item, values) for key, item in value.items()}
+    return value
