@@ -107,7 +107,7 @@ class Tool(Record):
     parameters: Json
     read_only: bool = False
 
-    def schema_(self) -> Json:
+    def function_schema(self) -> Json:
         """Return the OpenAI function schema (read_only is not part of it)."""
         function = {"name": self.name, "description": self.description, "parameters": self.parameters}
         return {"type": "function", "function": function}
@@ -240,6 +240,9 @@ class Step(Record):
     request: str = Field(default="", description="digest of the request that the reply answered")
 
 
+StopReason = Literal["finished", "step_limit", "context_full", "error"]
+
+
 class Episode(Record):
     """One attempt at one task by one model with one harness, one trial number."""
 
@@ -253,7 +256,7 @@ class Episode(Record):
     model: str = Field(description="digest of the model fingerprint")
     harness: str = Field(description="digest of the active harness; 'off' without one")
     status: Literal["done", "error"]
-    stop: Literal["finished", "step_limit", "gave_up", "context_full", "error"]
+    stop: StopReason
     opening: Opening
     opening_firings: tuple[Firing, ...] = ()
     steps: tuple[Step, ...] = ()

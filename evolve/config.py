@@ -1,0 +1,221 @@
+"""Loads, merges, validates and digests a configuration. Every value knows where it came from.
+
+From strong to weak: flag, `--set key.path=value`, EVOLVE_* environment, `--config` file, evolve.toml, default.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from evolve.errors import ConfigError
+from evolve.models.settings import ModelSettings
+from evolve.records import Strength, digest_of
+
+ENVIRONMENT_PREFIX = "EVOLVE_"
+FILE_NAME = "evolve.toml"
+
+
+class Section(BaseModel):
+    """Base of configuration sections: immutable, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RolloutSettings(Section):
+    """How episodes are produced."""
+
+    concurrency: int = Field(default=8, ge=1, le=1000, description="episodes at once")
+    episode_timeout_s: float = Field(default=900.0, gt=0, description="seconds for one episode; more is an error, not a failure")
+    retries: int = Field(default=2, ge=0, le=10, description="further attempts after an infrastructure error")
+    error_share: float = Field(default=0.2, gt=0, le=1, description="share of errored episodes that stops the run")
+
+
+class HarnessSettings(Section):
+    """What the run allows a harness to do; the proposer cannot edit this."""
+
+    cap: Strength = Field(default=Strength.REWRITE, description="strongest outcome that a unit may have")
+    off: tuple[str, ...] = Field(default=(), description="units or layers switched off, for ablation")
+    isolation: str = Field(default="seccomp", description="weakest acceptable tier of the rule worker")
+    call_timeout_s: float = Field(default=1.0, gt=0, description="seconds for one call of a rule")
+
+
+class ProposerSettings(Section):
+    """What writes candidates."""
+
+    kind: Literal["mechanic", "openai", "command", "handoff"] = "mechanic"
+    agent: str = Field(default="", description="row of the agents table, for kind command: codex, claude, opencode")
+    agents_file: str = Field(default="", description="a TOML file of further agent rows")
+    timeout_s: float = Field(default=1800.0, gt=0)
+    model: ModelSettings | None = Field(default=None, description="the model of kind openai")
+    max_turns: int = Field(default=40, ge=1, description="turns of kind openai")
+
+
+class GateSettings(Section):
+    """How a candidate is tested."""
+
+    policy: Literal["explore", "standard", "strict"] = "standard"
+    max_trials: int = Field(default=16, ge=1, le=64, description="trials per task and arm at most; 1 for a greedy model")
+    screen_tasks: int = Field(default=8, ge=1, description="targeted failing tasks in the screen")
+    screen_sentries: int = Field(default=4, ge=0, description="passing tasks in the screen")
+    cost_factor: float = Field(default=1.5, ge=1.0, description="tokens per episode, against the incumbent, that are too many")
+
+
+class BudgetSettings(Section):
+    """What a run may spend. None: no limit."""
+
+    usd: float | None = Field(default=None, ge=0)
+    tokens: int | None = Field(default=None, ge=0)
+    time_limit_s: float | None = Field(default=None, gt=0)
+
+
+class LedgerSettings(Section):
+    """Where the ledger lives: a file of the workspace, or a database by URL."""
+
+    url: str = Field(default="", description="empty: .evolve/ledger.sqlite in the workspace; else e.g. postgresql+psycopg://…")
+
+
+class Config(Section):
+    """All of it."""
+
+    schema_version: Literal[1] = 1
+    environment: str = Field(default="household", description="name of the environment to evolve for")
+    environments: dict[str, dict[str, Any]] = Field(default={}, description="options of each environment, by name")
+    iterations: int = Field(default=5, ge=1, le=1000)
+    model: ModelSettings = ModelSettings()
+    rollout: RolloutSettings = RolloutSettings()
+    harness: HarnessSettings = HarnessSettings()
+    proposer: ProposerSettings = ProposerSettings()
+    gate: GateSettings = GateSettings()
+    budget: BudgetSettings = BudgetSettings()
+    ledger: LedgerSettings = LedgerSettings()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all values."""
+        return digest_of(self.model_dump(mode="json"))
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A validated configuration and the source of each value that is not a default, by dotted key."""
+
+    config: Config
+    sources: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Layered:
+    """One source of values: dotted key to value."""
+
+    name: str
+    values: Mapping[str, Any]
+
+
+def load_config(
+    workspace: Path | None,
+    *,
+    file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    assignments: tuple[str, ...] = (),
+    flags: Mapping[str, Any] | None = None,
+) -> Loaded:
+    """Merge all sources and validate.
+
+    Args:
+        workspace: folder that may hold an evolve.toml; None reads none.
+        file: a further TOML file that outranks it.
+        environ: environment variables; EVOLVE_MODEL__ID sets model.id.
+        assignments: `key.path=value` texts of --set; values are TOML, bare words are strings.
+        flags: dotted keys given as command line flags.
+
+    Raises:
+        ConfigError: names the key, its source and what is wrong.
+    """
+    layers = [Layered(str(path), _flatten(_read_toml(path))) for path in _files(workspace, file)]
+    layers.append(Layered("environment", dict(_from_environ(environ or {}))))
+    layers.append(Layered("--set", dict(_parse_assignment(text) for text in assignments)))
+    layers.append(Layered("flag", {k: v for k, v in (flags or {}).items() if v is not None}))
+    merged: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for layer in layers:
+        for key, value in layer.values.items():
+            _place(merged, key, value, layer.name)
+            sources[key] = layer.name
+    return Loaded(_validate(merged, sources), sources)
+
+
+def flat_values(config: Config) -> dict[str, Any]:
+    """Return every value by dotted key, for `config show`."""
+    return _flatten(config.model_dump(mode="json"))
+
+
+def _files(workspace: Path | None, file: Path | None) -> Iterator[Path]:
+    if workspace is not None and (workspace / FILE_NAME).is_file():
+        yield workspace / FILE_NAME
+    if file is not None:
+        if not file.is_file():
+            raise ConfigError(f"--config {file}: no such file")
+        yield file
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from error
+
+
+def _flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        if isinstance(value, Mapping) and value:
+            flat.update(_flatten(value, f"{prefix}{key}."))
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def _from_environ(environ: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    for name, text in environ.items():
+        key = name.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
+        if name.startswith(ENVIRONMENT_PREFIX) and key.partition(".")[0] in Config.model_fields:
+            yield key, _parse_value(text)
+
+
+def _parse_assignment(text: str) -> tuple[str, Any]:
+    key, sign, value = text.partition("=")
+    if not sign or not key.strip():
+        raise ConfigError(f"--set {text!r} must look like key.path=value")
+    return key.strip(), _parse_value(value.strip())
+
+
+def _parse_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _place(tree: dict[str, Any], key: str, value: Any, source: str) -> None:
+    *parents, last = key.split(".")
+    for parent in parents:
+        tree = tree.setdefault(parent, {})
+        if not isinstance(tree, dict):
+            raise ConfigError(f"{key} (from {source}): {parent} is a value, not a table")
+    tree[last] = value
+
+
+def _validate(tree: dict[str, Any], sources: Mapping[str, str]) -> Config:
+    try:
+        return Config.model_validate(tree)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        source = sources.get(key) or next((s for k, s in sources.items() if k.startswith(f"{key}.")), "default")
+        raise ConfigError(f"{key} (from {source}): {first['msg']}") from error

@@ -1,0 +1,40 @@
+"""Retrieves skills for a task by BM25 (Robertson & Zaragoza 2009, Lucene variant, from the bm25s library)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import bm25s
+import numpy as np
+
+from evolve.harness.artifact import Skill
+
+_WORD = re.compile(r"[a-z0-9]+")
+_STOP = frozenset("a an and are as at be by for from has in into is it its of on or that the then to was were with".split())
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in _WORD.findall(text.lower()) if word not in _STOP]
+
+
+class SkillIndex:
+    """Skills by the words of their title and `when`. "No skill" is a result, not a failure."""
+
+    def __init__(self, skills: Sequence[Skill]) -> None:
+        self._skills = tuple(skills)
+        self._bm25 = bm25s.BM25(method="lucene")
+        self._vocabulary: frozenset[str] = frozenset()
+        corpus = [_words(f"{skill.head.title} {skill.head.when}") for skill in self._skills]
+        if any(corpus):
+            self._bm25.index(corpus, show_progress=False)
+            self._vocabulary = frozenset(word for words in corpus for word in words)
+
+    def retrieve(self, text: str, *, top_k: int, min_score: float) -> tuple[Skill, ...]:
+        """Return up to top_k skills whose score reaches min_score (and is above 0), best first, ties by order."""
+        query = [word for word in _words(text) if word in self._vocabulary]
+        if not query or top_k == 0:
+            return ()
+        scores = np.asarray(self._bm25.get_scores(query), dtype=float)
+        order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))[:top_k]
+        return tuple(self._skills[i] for i in order if scores[i] > 0 and scores[i] >= min_score)

@@ -1,0 +1,166 @@
+"""Rolls out: many jobs to episodes, with bounded concurrency, retries and a record of each.
+
+It decides nothing about what an episode means. An episode that the world broke is retried, then kept with
+status `error`; too large a share of those stops the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from evolve.agent import Asker, episode_id, off_loop, play
+from evolve.archive import Archive
+from evolve.errors import InfrastructureError, Interrupted, UnseenRequestError
+from evolve.harness.runtime import HarnessRuntime
+from evolve.progress import Finished, Progress, Started
+from evolve.protocols import Environment
+from evolve.records import Episode, Task
+
+RETRY_PAUSE_S = 0.5
+SHARE_NEEDS = 10
+
+
+@dataclass(frozen=True)
+class RolloutLimits:
+    """Bounds of a roll-out; see the configuration of the same names."""
+
+    concurrency: int = 8
+    episode_timeout_s: float = 900.0
+    retries: int = 2
+    error_share: float = 0.2
+
+
+@dataclass(frozen=True)
+class Job:
+    """One episode that is wanted: a task, a trial, and the harness to play it with. `arm` names whose it is."""
+
+    task: Task
+    trial: int
+    runtime: HarnessRuntime
+    arm: str
+
+
+class Rollout:
+    """Produces the episodes of one run."""
+
+    def __init__(
+        self,
+        environment: Environment,
+        model: Asker,
+        archive: Archive,
+        *,
+        run_id: str,
+        limits: RolloutLimits,
+        progress: Progress,
+        stop: asyncio.Event,
+    ) -> None:
+        self.environment = environment
+        self.model = model
+        self._archive = archive
+        self._run_id = run_id
+        self._limits = limits
+        self._progress = progress
+        self._stop = stop
+
+    async def roll_out(self, jobs: Sequence[Job], purpose: str) -> list[Episode]:
+        """Return an episode for each job, in order; what is on record is not played again.
+
+        Raises:
+            InfrastructureError: more than `error_share` of the episodes could not be played.
+            BudgetSpent: the budget ended; what was finished is on record.
+            Interrupted: a stop was asked for; what was finished is on record.
+        """
+        names = [self._name(job) for job in jobs]
+        known = await self._archive.find(sorted(set(names)))
+        self._progress.report(Started(purpose, len(set(names)), len(known)))
+        missing = {name: job for name, job in zip(names, jobs, strict=True) if name not in known}
+        known |= await self._play_all(missing, purpose)
+        await self._link(jobs, names, known, purpose)
+        return [known[name] for name in names]
+
+    def _name(self, job: Job) -> str:
+        return episode_id(self.environment.card, job.task, job.trial, self.model.fingerprint, job.runtime.digest)
+
+    async def _link(self, jobs: Sequence[Job], names: Sequence[str], known: dict[str, Episode], purpose: str) -> None:
+        """Note for each arm which episodes it used, also those that were on record or that two arms share."""
+        for arm in sorted({job.arm for job in jobs}):
+            mine = [known[name] for name, job in zip(names, jobs, strict=True) if job.arm == arm]
+            await self._archive.link(mine, run_id=self._run_id, arm=arm, purpose=purpose)
+
+    async def _play_all(self, jobs: dict[str, Job], purpose: str) -> dict[str, Episode]:
+        waiting = iter(jobs.items())
+        done: dict[str, Episode] = {}
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(self._limits.concurrency, len(jobs))):
+                    group.create_task(self._drain(waiting, done, len(jobs), purpose))
+        except BaseExceptionGroup as errors:
+            raise _first(errors) from errors
+        return done
+
+    async def _drain(
+        self, waiting: Iterable[tuple[str, Job]], done: dict[str, Episode], total: int, purpose: str
+    ) -> None:
+        for name, job in waiting:
+            if self._stop.is_set():
+                raise Interrupted("stopped as asked; `evolve run --resume` goes on from here")
+            episode = await self._play_with_retries(name, job)
+            await self._archive.record(episode, run_id=self._run_id, arm=job.arm, purpose=purpose)
+            done[name] = episode
+            self._progress.report(Finished(purpose, episode))
+            self._check_error_share(done, total)
+
+    async def _play_with_retries(self, name: str, job: Job) -> Episode:
+        failure: Exception | None = None
+        for attempt in range(self._limits.retries + 1):
+            if attempt:
+                await asyncio.sleep(RETRY_PAUSE_S * 2 ** (attempt - 1))
+            try:
+                async with asyncio.timeout(self._limits.episode_timeout_s):
+                    return await play(self.environment, job.task, job.trial, model=self.model, runtime=job.runtime)
+            except UnseenRequestError:
+                raise
+            except (InfrastructureError, TimeoutError) as error:
+                failure = error
+        return await self._errored(name, job, failure)
+
+    async def _errored(self, name: str, job: Job, failure: Exception | None) -> Episode:
+        session = await off_loop(self.environment.card, self.environment.open, job.task, job.trial)
+        kind = type(failure).__name__
+        words = str(failure) or f"the episode took longer than {self._limits.episode_timeout_s:g} s"
+        try:
+            return Episode(
+                episode_id=name,
+                task_id=job.task.task_id,
+                environment=self.environment.card.name,
+                family=job.task.family,
+                split=job.task.split,
+                trial=job.trial,
+                model=self.model.fingerprint.digest,
+                harness=job.runtime.digest,
+                status="error",
+                stop="error",
+                opening=session.opening,
+                error=f"{kind}: {words}",
+            )
+        finally:
+            session.close()
+
+    def _check_error_share(self, done: dict[str, Episode], total: int) -> None:
+        errors = [e for e in done.values() if e.status == "error"]
+        if len(errors) > self._limits.error_share * max(total, SHARE_NEEDS):
+            raise InfrastructureError(
+                f"{len(errors)} of {total} episodes could not be played, the last with: {errors[-1].error}. "
+                "Nothing was scored for them. Mend the cause (`evolve doctor`), then `evolve run --resume`."
+            )
+
+
+def _first(errors: BaseExceptionGroup) -> BaseException:
+    """Return one plain error out of a group: the first that is not a mere cancellation."""
+    for error in errors.exceptions:
+        found = _first(error) if isinstance(error, BaseExceptionGroup) else error
+        if not isinstance(found, asyncio.CancelledError):
+            return found
+    return errors.exceptions[0]

@@ -1,0 +1,52 @@
+"""The dependency direction, read from the imports themselves."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "evolve"
+
+LAYERS = [
+    {"errors", "rules"},
+    {"records"},
+    {"protocols", "resources", "prompts", "secrets", "lock", "models.settings", "gate", "predictions"},
+    {"config", "harness", "environments", "models", "repository", "traces", "store"},
+    {"agent", "classify", "evidence", "freeze", "progress", "workspace", "proposers"},
+    {"archive"},
+    {"rollout"},
+    {"assembly", "loop", "evaluate"},
+    {"report", "demo", "doctor"},
+    {"cli"},
+]
+
+
+def modules() -> list[str]:
+    paths = (p.relative_to(PACKAGE).with_suffix("") for p in PACKAGE.rglob("*.py"))
+    return sorted(".".join(p.parts).removesuffix(".__init__") for p in paths if p.name not in ("__init__", "__main__"))
+
+
+def layer_of(module: str) -> int | None:
+    """Return the layer of the longest declared prefix of a module name; None where none is declared."""
+    ranked = {name: i for i, names in enumerate(LAYERS) for name in names}
+    parts = module.split(".")
+    prefixes = [".".join(parts[:n]) for n in range(len(parts), 0, -1)]
+    return next((ranked[p] for p in prefixes if p in ranked), None)
+
+
+def imports_of(module: str) -> set[str]:
+    path = PACKAGE / (module.replace(".", "/") + ".py")
+    path = path if path.exists() else PACKAGE / module.replace(".", "/") / "__init__.py"
+    tree = ast.parse(path.read_text())
+    named = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module}
+    plain = {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
+    return {name.removeprefix("evolve.") for name in named | plain if name.startswith("evolve.")}
+
+
+@pytest.mark.parametrize("module", modules())
+def test_module_imports_only_from_its_own_layer_or_below(module: str) -> None:
+    """A module imports nothing from a higher layer, and every module has a declared layer."""
+    mine = layer_of(module)
+    assert mine is not None, f"{module} has no layer: declare it in LAYERS"
+    higher = {name for name in imports_of(module) if (layer_of(name) or 0) > mine}
+    assert not higher
