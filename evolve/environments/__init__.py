@@ -1,0 +1,1 @@
+"""The environments: one folder each. Importing this package has no effect."""

@@ -1,0 +1,145 @@
+"""The environment: lists the tasks, keeps the held-out ones sealed, opens sessions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from evolve.environments.household.heldout_problems import CANARY, HELDOUT_COUNT, heldout_problems
+from evolve.environments.household.loop_problems import GUARD_COUNT, TRAIN_COUNT, loop_problems
+from evolve.environments.household.problems import NAME, Problem
+from evolve.environments.household.session import HouseholdSession
+from evolve.errors import ConfigError, SealError, UserError
+from evolve.protocols import EnvironmentCard
+from evolve.records import Look, LoopSplit, Split, Task, digest_of
+
+VERSION = "1"
+STEP_LIMIT = 20
+PASS_MARK = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many tasks of each split are listed: a prefix, so smaller lists are part of larger ones."""
+
+    train: int = TRAIN_COUNT
+    guard: int = GUARD_COUNT
+    heldout: int = HELDOUT_COUNT
+
+
+def create(options: Mapping[str, object]) -> HouseholdEnvironment:
+    """Return the household environment.
+
+    Args:
+        options: `train`, `guard`, `heldout`: how many tasks of that split to list (default: all).
+
+    Raises:
+        ConfigError: an option is unknown, or no whole number from 1 to the size of the split.
+    """
+    sizes = {"train": TRAIN_COUNT, "guard": GUARD_COUNT, "heldout": HELDOUT_COUNT}
+    unknown = sorted(set(options) - set(sizes))
+    if unknown:
+        raise ConfigError(f"household: unknown option {', '.join(unknown)}; there are {', '.join(sizes)}")
+    return HouseholdEnvironment(Limits(**{name: _count(name, options[name], sizes[name]) for name in options}))
+
+
+def _count(name: str, value: object, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise ConfigError(f"household: option {name} must be a whole number from 1 to {most}, not {value!r}")
+    return value
+
+
+class HouseholdEnvironment:
+    """The household's tasks under a step limit of 20 and a pass mark of 1.0."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    @cached_property
+    def card(self) -> EnvironmentCard:
+        """Name, limits and digest; the digest covers code and all tasks, whatever the limits."""
+        return EnvironmentCard(
+            name=NAME,
+            version=VERSION,
+            step_limit=STEP_LIMIT,
+            pass_mark=PASS_MARK,
+            description="Chores in a small text household: find, treat, place and examine objects.",
+            digest=digest_of({"code": _code_digest(), "tasks": self._all_digests()}),
+            canary=CANARY,
+        )
+
+    def tasks(self, split: LoopSplit) -> Sequence[Task]:
+        """List the training or guard tasks.
+
+        Raises:
+            SealError: any other split was asked for.
+        """
+        if split not in (Split.TRAIN, Split.GUARD):
+            raise SealError(f"household: only train and guard tasks are listed here, not {split}")
+        return [problem.task for problem in self._listed[split]]
+
+    def heldout_tasks(self, look: Look) -> Sequence[Task]:
+        """List the held-out tasks against a recorded look.
+
+        Raises:
+            SealError: the look is for another environment.
+        """
+        if look.environment != NAME:
+            raise SealError(f"household: look {look.look_id} is for {look.environment}")
+        return [problem.task for problem in self._heldout]
+
+    def heldout_digest(self) -> str:
+        """Return the SHA-256 over the held-out problems that are listed, hidden half included."""
+        return _digest(self._heldout)
+
+    def open(self, task: Task, trial: int) -> HouseholdSession:
+        """Open a session on a task. Nothing here is random, so all trials of a task are alike.
+
+        Raises:
+            UserError: the task is none that this environment lists.
+        """
+        problem = self._find(task)
+        if problem is None or problem.task != task:
+            raise UserError(f"household: {task.task_id} is no task of this environment")
+        return HouseholdSession(problem)
+
+    def _find(self, task: Task) -> Problem | None:
+        index = self._heldout_by_id if task.split is Split.HELDOUT else self._loop_by_id
+        return index.get(task.task_id)
+
+    @cached_property
+    def _listed(self) -> dict[Split, tuple[Problem, ...]]:
+        return {
+            Split.TRAIN: loop_problems(Split.TRAIN)[: self._limits.train],
+            Split.GUARD: loop_problems(Split.GUARD)[: self._limits.guard],
+        }
+
+    @cached_property
+    def _heldout(self) -> tuple[Problem, ...]:
+        return heldout_problems()[: self._limits.heldout]
+
+    @cached_property
+    def _loop_by_id(self) -> dict[str, Problem]:
+        return {problem.task.task_id: problem for listed in self._listed.values() for problem in listed}
+
+    @cached_property
+    def _heldout_by_id(self) -> dict[str, Problem]:
+        return {problem.task.task_id: problem for problem in self._heldout}
+
+    def _all_digests(self) -> list[str]:
+        return [_digest(p) for p in (loop_problems(Split.TRAIN), loop_problems(Split.GUARD), heldout_problems())]
+
+
+def _digest(problems: Sequence[Problem]) -> str:
+    return digest_of([problem.as_json() for problem in problems])
+
+
+def _code_digest() -> str:
+    """Return the SHA-256 over the source files of this package, by name."""
+    total = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        total.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return total.hexdigest()
