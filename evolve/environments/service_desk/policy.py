@@ -1,0 +1,271 @@
+"""The desk's policy as one table: which tool is refused when, in which words, with which reason code.
+
+Rules are tried in the order of the table and the first one that is broken answers. A code in brackets
+marks a final no, and a closing statement must quote it; a refusal without one says what to do instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from dataclasses import dataclass
+
+from evolve.environments.service_desk.desk import Customer, Desk, Order, Subscription, cents_of, money, plain
+from evolve.records import ErrorKind, Json, Observation
+
+REFUND_DAYS = 30
+REFUND_LIMIT = 150_00
+MINIMUM_MONTHS = 6
+LONGEST_PAUSE = 3
+CREDIT_CAP = {"standard": 10_00, "gold": 25_00}
+
+LIMITS: Json = {
+    "window": REFUND_DAYS,
+    "limit": money(REFUND_LIMIT),
+    "term": MINIMUM_MONTHS,
+    "longest": LONGEST_PAUSE,
+}
+
+ORDER_TOOLS = ("cancel_order", "refund_order", "change_address", "exchange_item", "escalate")
+SUBSCRIPTION_TOOLS = ("change_subscription", "change_plan")
+WRITE_TOOLS = (*ORDER_TOOLS, *SUBSCRIPTION_TOOLS, "issue_credit")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A write that an agent asks for, its arguments already valid, with what it has read so far."""
+
+    tool: str
+    args: Json
+    desk: Desk
+    sender: str
+    has_identified: bool
+    read: Set[str]
+
+    @property
+    def order(self) -> Order:
+        """The order that the call names."""
+        return self.desk.orders[self.args["order_id"]]
+
+    @property
+    def subscription(self) -> Subscription:
+        """The subscription that the call names."""
+        return self.desk.subscriptions[self.args["subscription_id"]]
+
+    @property
+    def customer(self) -> Customer:
+        """The sender of the ticket."""
+        return self.desk.customers[self.sender]
+
+    @property
+    def amount(self) -> int:
+        """The amount that the call names, in cents."""
+        return cents_of(self.args["amount"])
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One line of the policy. `text` may use the call's arguments, LIMITS, {status}, {fee}, {cap}, {tier}."""
+
+    tools: tuple[str, ...]
+    is_broken: Callable[[Attempt], bool]
+    text: str
+    code: str = ""
+    kind: ErrorKind = ErrorKind.REJECTED
+
+    def refuse(self, attempt: Attempt) -> Observation:
+        """Say no in the rule's words."""
+        if self.kind is ErrorKind.NO_EFFECT:
+            opening = "No change: "
+        else:
+            opening = f"Refused ({self.code}): " if self.code else "Refused: "
+        return Observation(text=opening + self.text.format(**_facts(attempt)), error_kind=self.kind)
+
+
+def _facts(attempt: Attempt) -> Json:
+    facts = attempt.args | LIMITS
+    if attempt.tool in ORDER_TOOLS:
+        facts |= {"status": attempt.order.status, "fee": money(attempt.order.late_fee)}
+    if attempt.tool == "issue_credit":
+        facts |= {"tier": attempt.customer.tier, "cap": money(CREDIT_CAP[attempt.customer.tier])}
+    return facts
+
+
+def _has_status(*statuses: str) -> Callable[[Attempt], bool]:
+    return lambda attempt: attempt.order.status in statuses
+
+
+def _is_past_window(attempt: Attempt) -> bool:
+    return (attempt.order.days or 0) > REFUND_DAYS
+
+
+def _is_wrong_item_price(attempt: Attempt) -> bool:
+    prices = {item.price for item in attempt.order.items}
+    return attempt.args["reason"] != "late" and attempt.amount not in prices
+
+
+def _is_wrong_late_fee(attempt: Attempt) -> bool:
+    return attempt.args["reason"] == "late" and attempt.amount != attempt.order.late_fee
+
+
+def _is_other_product(attempt: Attempt) -> bool:
+    old, new = (attempt.desk.sizes.get(attempt.args[key]) for key in ("sku", "new_sku"))
+    return old is None or new is None or old.product != new.product
+
+
+def _does(action: str) -> Callable[[Attempt], bool]:
+    return lambda attempt: attempt.args["action"] == action
+
+
+def _is_bad_pause(attempt: Attempt) -> bool:
+    return _does("pause")(attempt) and not 1 <= attempt.args.get("months", 0) <= LONGEST_PAUSE
+
+
+def _is_stray_months(attempt: Attempt) -> bool:
+    return not _does("pause")(attempt) and "months" in attempt.args
+
+
+CANCEL, REFUND, ADDRESS, EXCHANGE = (("cancel_order",), ("refund_order",), ("change_address",), ("exchange_item",))
+SUBSCRIPTION, PLAN, CREDIT, ESCALATE = (("change_subscription",), ("change_plan",), ("issue_credit",), ("escalate",))
+NO_EFFECT = ErrorKind.NO_EFFECT
+
+RULES: tuple[Rule, ...] = (
+    # who asks, and has the agent looked
+    Rule(WRITE_TOOLS, lambda a: not a.has_identified, "call find_customer with the sender's email before any change."),
+    Rule(ORDER_TOOLS, lambda a: a.order.customer_id != a.sender, "{order_id} is not the sender's order.", "not_owner"),
+    Rule(
+        SUBSCRIPTION_TOOLS,
+        lambda a: a.subscription.customer_id != a.sender,
+        "{subscription_id} is not the sender's subscription.",
+        "not_owner",
+    ),
+    Rule(CREDIT, lambda a: a.args["customer_id"] != a.sender, "{customer_id} is not the sender.", "not_owner"),
+    Rule(
+        ORDER_TOOLS,
+        lambda a: a.order.order_id not in a.read,
+        "read {order_id} with get_order before any change to it.",
+    ),
+    Rule(
+        SUBSCRIPTION_TOOLS,
+        lambda a: a.subscription.subscription_id not in a.read,
+        "read {subscription_id} with get_subscription before any change to it.",
+    ),
+    # cancel_order
+    Rule(CANCEL, _has_status("cancelled"), "{order_id} is already cancelled.", kind=NO_EFFECT),
+    Rule(CANCEL, _has_status("shipped"), "an order with status shipped cannot be cancelled.", "already_shipped"),
+    Rule(
+        CANCEL,
+        _has_status("delivered"),
+        "an order with status delivered cannot be cancelled; only damaged, late or wrong items are refunded.",
+        "already_delivered",
+    ),
+    # refund_order
+    Rule(REFUND, _has_status("cancelled"), "{order_id} is cancelled and was paid back in full.", kind=NO_EFFECT),
+    Rule(REFUND, _has_status("pending"), "an order with status pending is not refunded; use cancel_order."),
+    Rule(
+        REFUND,
+        _has_status("shipped"),
+        "an order with status shipped is not refunded; use escalate with queue logistics.",
+    ),
+    Rule(REFUND, _is_past_window, "refunds end {window} days after delivery.", "window_closed"),
+    Rule(REFUND, lambda a: a.amount in a.order.refunds, "{amount} is already refunded.", kind=NO_EFFECT),
+    Rule(
+        REFUND,
+        lambda a: a.args["reason"] == "late" and not a.order.late_fee,
+        "{order_id} was not late.",
+        "not_late",
+    ),
+    Rule(REFUND, _is_wrong_late_fee, "for reason late the amount is the shipping fee, {fee}."),
+    Rule(REFUND, _is_wrong_item_price, "for reason {reason} the amount is the price of the item concerned."),
+    Rule(
+        REFUND,
+        lambda a: a.amount > REFUND_LIMIT,
+        "billing decides on refunds above {limit}; use escalate with queue billing.",
+    ),
+    # change_address
+    Rule(
+        ADDRESS,
+        _has_status("shipped"),
+        "an order with status shipped keeps its address; use escalate with queue logistics.",
+    ),
+    Rule(ADDRESS, _has_status("delivered"), "{order_id} was delivered.", "already_delivered"),
+    Rule(ADDRESS, _has_status("cancelled"), "{order_id} is cancelled.", kind=NO_EFFECT),
+    Rule(
+        ADDRESS,
+        lambda a: plain(a.args["address"]) == plain(a.order.address),
+        "{order_id} already has this address.",
+        kind=NO_EFFECT,
+    ),
+    # exchange_item
+    Rule(EXCHANGE, lambda a: a.order.status != "delivered", "only delivered orders are exchanged.", "not_delivered"),
+    Rule(EXCHANGE, _is_past_window, "exchanges end {window} days after delivery.", "window_closed"),
+    Rule(
+        EXCHANGE,
+        lambda a: a.args["sku"] not in {item.sku for item in a.order.items},
+        "{sku} is not in {order_id}; take the sku from get_order.",
+    ),
+    Rule(EXCHANGE, lambda a: a.args["sku"] == a.args["new_sku"], "both skus are the same.", kind=NO_EFFECT),
+    Rule(EXCHANGE, _is_other_product, "{new_sku} is not a size of the same product; take it from get_product."),
+    Rule(EXCHANGE, lambda a: a.desk.sizes[a.args["new_sku"]].stock == 0, "{new_sku} is sold out.", "out_of_stock"),
+    # change_subscription
+    Rule(
+        SUBSCRIPTION,
+        lambda a: a.subscription.status == "cancelled",
+        "{subscription_id} is already cancelled.",
+        kind=NO_EFFECT,
+    ),
+    Rule(
+        SUBSCRIPTION,
+        lambda a: _does("pause")(a) and a.subscription.status == "paused",
+        "{subscription_id} is already paused.",
+        kind=NO_EFFECT,
+    ),
+    Rule(
+        SUBSCRIPTION,
+        lambda a: _does("resume")(a) and a.subscription.status == "active",
+        "{subscription_id} is already active.",
+        kind=NO_EFFECT,
+    ),
+    Rule(SUBSCRIPTION, _is_bad_pause, "a pause needs months, 1 to {longest}."),
+    Rule(SUBSCRIPTION, _is_stray_months, "months goes with action pause only."),
+    Rule(
+        SUBSCRIPTION,
+        lambda a: _does("cancel")(a) and a.subscription.months < MINIMUM_MONTHS,
+        "a subscription runs at least {term} months before it can be cancelled.",
+        "minimum_term",
+    ),
+    # change_plan
+    Rule(PLAN, lambda a: a.subscription.status == "cancelled", "{subscription_id} is cancelled.", kind=NO_EFFECT),
+    Rule(PLAN, lambda a: a.subscription.plan == a.args["plan"], "the plan is already {plan}.", kind=NO_EFFECT),
+    Rule(
+        PLAN,
+        lambda a: a.subscription.balance > 0,
+        "the plan stays while a balance is open.",
+        "balance_due",
+    ),
+    Rule(
+        PLAN,
+        lambda a: a.subscription.status == "paused",
+        "a paused subscription keeps its plan; use change_subscription with action resume first.",
+    ),
+    # issue_credit
+    Rule(CREDIT, lambda a: a.sender in a.desk.credits, "this ticket already has a credit.", kind=NO_EFFECT),
+    Rule(
+        CREDIT,
+        lambda a: a.amount > CREDIT_CAP[a.customer.tier],
+        "credit for tier {tier} is at most {cap}; issue that.",
+    ),
+    # escalate
+    Rule(
+        ESCALATE, lambda a: a.order.order_id in a.desk.escalations, "{order_id} is already escalated.", kind=NO_EFFECT
+    ),
+)
+
+CODES = frozenset(rule.code for rule in RULES if rule.code)
+
+
+def refusal(attempt: Attempt) -> Observation | None:
+    """Return the words of the first rule that an attempt breaks, or None where it may go ahead."""
+    for rule in RULES:
+        if attempt.tool in rule.tools and rule.is_broken(attempt):
+            return rule.refuse(attempt)
+    return None

@@ -1,0 +1,121 @@
+"""One ticket being worked on: the order of checks, what was read, and the closing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+
+import orjson
+
+from evolve.environments.service_desk.arguments import complaint
+from evolve.environments.service_desk.cases import Draft
+from evolve.environments.service_desk.gold import gold_desk
+from evolve.environments.service_desk.policy import WRITE_TOOLS, Attempt, refusal
+from evolve.environments.service_desk.scoring import Closing, score
+from evolve.environments.service_desk.tools import CLOSE, TABLE, TOOLS, Entry
+from evolve.records import Call, ErrorKind, Json, Observation, Opening, Score, Tool
+
+SYSTEM = (
+    "You answer tickets at the service desk of a shop. The ticket is all that the customer says. Identify the sender "
+    "first, look things up, then do what is asked if the policy allows it. Always end with close_ticket. Its "
+    "resolution is done, refused (policy forbids it; change nothing) or escalated (passed to a team). Its statement "
+    "names the customer id, the order or subscription id, any amount paid or credited, and the reason code in "
+    "brackets of a refusal. Refund only the item or fee concerned. Goodwill credit is capped: give what is asked, at "
+    "most the cap."
+)
+NO_TOOL = "No tool was called. The customer sees nothing until close_ticket."
+CLOSED = "The ticket is closed."
+
+
+class DeskSession:
+    """A session on one ticket; its database is its own."""
+
+    def __init__(self, text: str, draft: Draft) -> None:
+        self._opening = Opening(system=SYSTEM, user=text)
+        self._draft = draft
+        self._desk = deepcopy(draft.desk)
+        self._has_identified = False
+        self._read: set[str] = set()
+        self._closing: Closing | None = None
+
+    @property
+    def opening(self) -> Opening:
+        """The system prompt and the ticket."""
+        return self._opening
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """The fourteen tools of the desk."""
+        return TOOLS
+
+    def step(self, call: Call) -> Observation:
+        """Run one call: known tool, valid arguments, policy, then the tool itself."""
+        answer = self._closed() or self._check(call)
+        if answer is not None:
+            return answer
+        entry, result = self._run(call)
+        if entry.tool.read_only:
+            self._note_read(call, result)
+        if call.tool == CLOSE:
+            self._closing = Closing(call.arguments["resolution"], call.arguments["statement"])
+        return Observation(text=_compact(result), done=call.tool == CLOSE)
+
+    def say(self, text: str) -> Observation:
+        """Take a plain message, which nobody reads."""
+        return self._closed() or Observation(text=NO_TOOL, error_kind=ErrorKind.MALFORMED_CALL)
+
+    def probe(self, call: Call) -> Observation:
+        """Run a read-only call; it counts neither as a step nor as the agent having looked."""
+        entry = TABLE.get(call.tool)
+        if entry is not None and not entry.tool.read_only:
+            return Observation(text=f"{call.tool} is not read-only.", error_kind=ErrorKind.REJECTED)
+        return self._check(call) or Observation(text=_compact(self._run(call)[1]))
+
+    def score(self) -> Score:
+        """Score the present state against the gold one."""
+        is_gold = self._desk.digest == gold_desk(self._draft).digest
+        return score(self._closing, is_gold, self._draft.gold)
+
+    def close(self) -> None:
+        """Release nothing: a session is memory only."""
+
+    def _closed(self) -> Observation | None:
+        if self._closing is None:
+            return None
+        return Observation(text=CLOSED, error_kind=ErrorKind.NO_EFFECT, done=True)
+
+    def _check(self, call: Call) -> Observation | None:
+        entry = TABLE.get(call.tool)
+        if entry is None:
+            text = f"There is no tool {call.tool[:40]}. Tools: {', '.join(TABLE)}."
+            return Observation(text=text, error_kind=ErrorKind.UNKNOWN_TOOL)
+        wrong = complaint(entry.tool, call.arguments, self._desk)
+        if wrong is not None:
+            return Observation(text=f"Invalid arguments: {wrong}", error_kind=ErrorKind.INVALID_ARGS)
+        return refusal(self._attempt(call)) if call.tool in WRITE_TOOLS else None
+
+    def _attempt(self, call: Call) -> Attempt:
+        return Attempt(
+            tool=call.tool,
+            args=call.arguments,
+            desk=self._desk,
+            sender=self._draft.sender,
+            has_identified=self._has_identified,
+            read=self._read,
+        )
+
+    def _run(self, call: Call) -> tuple[Entry, Json]:
+        entry = TABLE[call.tool]
+        return entry, entry.run(self._desk, call.arguments)
+
+    def _note_read(self, call: Call, result: Json) -> None:
+        if call.tool == "find_customer":
+            self._has_identified |= result["customer_id"] == self._draft.sender
+        elif call.tool == "get_order":
+            self._read.add(call.arguments["order_id"])
+        elif call.tool == "get_subscription":
+            self._read.add(result.get("subscription_id", ""))
+
+
+def _compact(result: Json) -> str:
+    return orjson.dumps(result).decode()

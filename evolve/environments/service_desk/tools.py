@@ -1,0 +1,177 @@
+"""The desk's tools: one table of name, schema and handler. Handlers read or change the desk, and ask no policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evolve.environments.service_desk.desk import Desk, Item, cents_of, money
+from evolve.records import Json, Tool
+
+Handler = Callable[[Desk, Json], Json]
+
+TEXT: Json = {"type": "string"}
+NUMBER: Json = {"type": "number"}
+CLOSE = "close_ticket"
+
+
+def _enum(*values: str) -> Json:
+    return {"type": "string", "enum": list(values)}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A tool and what runs it."""
+
+    tool: Tool
+    run: Handler
+
+
+def _entry(run: Handler, description: str, *, read_only: bool = False, optional: str = "", **properties: Json) -> Entry:
+    required = [name for name in properties if name != optional]
+    parameters: Json = {"type": "object", "properties": properties, "required": required}
+    name = run.__name__
+    return Entry(Tool(name=name, description=description, parameters=parameters, read_only=read_only), run)
+
+
+def find_customer(desk: Desk, args: Json) -> Json:
+    """Look a customer up by email."""
+    customer = next(c for c in desk.customers.values() if c.email == args["email"])
+    return {"customer_id": customer.customer_id, "name": customer.name, "tier": customer.tier}
+
+
+def list_orders(desk: Desk, args: Json) -> Json:
+    """List a customer's orders: status and items."""
+    mine = [order for order in desk.orders.values() if order.customer_id == args["customer_id"]]
+    return {order.order_id: f"{order.status}: {', '.join(item.name for item in order.items)}" for order in mine}
+
+
+def get_order(desk: Desk, args: Json) -> Json:
+    """Show one order; the fee stands there only where it was paid for a late parcel."""
+    order = desk.orders[args["order_id"]]
+    answer: Json = {"customer_id": order.customer_id, "status": order.status}
+    if order.days is not None:
+        answer["days_since_delivery"] = order.days
+    answer["items"] = {item.sku: f"{item.name}, {money(item.price)}" for item in order.items}
+    answer["total"] = money(order.total)
+    if order.late_fee:
+        answer["shipping_fee"] = money(order.late_fee)
+    return answer
+
+
+def get_product(desk: Desk, args: Json) -> Json:
+    """List the sizes of the product that a sku belongs to, with stock."""
+    this = desk.sizes.get(args["sku"])
+    if this is None:
+        return {"sizes": {}}
+    sizes = [size for size in desk.sizes.values() if size.product == this.product]
+    return {"product": this.product, "sizes": {s.size: {"sku": s.sku, "stock": s.stock} for s in sizes}}
+
+
+def get_subscription(desk: Desk, args: Json) -> Json:
+    """Show a customer's subscription, or an empty object."""
+    mine = (s for s in desk.subscriptions.values() if s.customer_id == args["customer_id"])
+    this = next(mine, None)
+    if this is None:
+        return {}
+    return {
+        "subscription_id": this.subscription_id,
+        "plan": this.plan,
+        "status": this.status,
+        "months_active": this.months,
+        "balance": money(this.balance),
+    }
+
+
+def cancel_order(desk: Desk, args: Json) -> Json:
+    """Cancel a pending order and pay it back."""
+    order = desk.orders[args["order_id"]]
+    order.status = "cancelled"
+    order.refunds.append(order.total)
+    return {"status": order.status, "paid_back": money(order.total)}
+
+
+def refund_order(desk: Desk, args: Json) -> Json:
+    """Pay part of a delivered order back."""
+    cents = cents_of(args["amount"])
+    desk.orders[args["order_id"]].refunds.append(cents)
+    return {"refunded": money(cents)}
+
+
+def change_address(desk: Desk, args: Json) -> Json:
+    """Send a pending order elsewhere."""
+    desk.orders[args["order_id"]].address = args["address"]
+    return {"address": args["address"]}
+
+
+def exchange_item(desk: Desk, args: Json) -> Json:
+    """Swap one item of an order for another size."""
+    order, new = desk.orders[args["order_id"]], desk.sizes[args["new_sku"]]
+    old = next(item for item in order.items if item.sku == args["sku"])
+    order.items[order.items.index(old)] = Item(new.sku, f"{new.product} {new.size}", old.price)
+    new.stock -= 1
+    return {"exchanged": args["sku"], "for": new.sku}
+
+
+def change_subscription(desk: Desk, args: Json) -> Json:
+    """Pause, resume or cancel a subscription."""
+    this = desk.subscriptions[args["subscription_id"]]
+    this.status = {"pause": "paused", "resume": "active", "cancel": "cancelled"}[args["action"]]  # type: ignore[assignment]
+    this.paused_for = args.get("months", 0)
+    return {"status": this.status}
+
+
+def change_plan(desk: Desk, args: Json) -> Json:
+    """Put a subscription on another plan."""
+    desk.subscriptions[args["subscription_id"]].plan = args["plan"]
+    return {"plan": args["plan"]}
+
+
+def issue_credit(desk: Desk, args: Json) -> Json:
+    """Give a customer goodwill credit."""
+    cents = cents_of(args["amount"])
+    desk.credits[args["customer_id"]] = cents
+    return {"credited": money(cents)}
+
+
+def escalate(desk: Desk, args: Json) -> Json:
+    """Hand an order to another team."""
+    desk.escalations[args["order_id"]] = args["queue"]
+    return {"escalated_to": args["queue"]}
+
+
+def close_ticket(desk: Desk, args: Json) -> Json:
+    """End the session; the session keeps the closing words."""
+    return {"closed": args["resolution"]}
+
+
+ENTRIES: tuple[Entry, ...] = (
+    _entry(find_customer, "Find a customer.", read_only=True, email=TEXT),
+    _entry(list_orders, "List a customer's orders.", read_only=True, customer_id=TEXT),
+    _entry(get_order, "Show an order.", read_only=True, order_id=TEXT),
+    _entry(get_product, "List the sizes of an item.", read_only=True, sku=TEXT),
+    _entry(get_subscription, "Show a customer's subscription.", read_only=True, customer_id=TEXT),
+    _entry(
+        cancel_order, "Cancel an order.", order_id=TEXT, reason=_enum("changed_mind", "ordered_twice", "found_cheaper")
+    ),
+    _entry(
+        refund_order, "Refund an amount.", order_id=TEXT, amount=NUMBER, reason=_enum("damaged", "wrong_item", "late")
+    ),
+    _entry(change_address, "Change a delivery address.", order_id=TEXT, address=TEXT),
+    _entry(exchange_item, "Exchange a size.", order_id=TEXT, sku=TEXT, new_sku=TEXT),
+    _entry(
+        change_subscription,
+        "Change a subscription.",
+        optional="months",
+        subscription_id=TEXT,
+        action=_enum("pause", "resume", "cancel"),
+        months={"type": "integer"},
+    ),
+    _entry(change_plan, "Change the plan.", subscription_id=TEXT, plan=_enum("mini", "classic", "family")),
+    _entry(issue_credit, "Give goodwill credit.", customer_id=TEXT, amount=NUMBER),
+    _entry(escalate, "Pass an order to a team.", order_id=TEXT, queue=_enum("billing", "logistics")),
+    _entry(close_ticket, "End the ticket.", resolution=_enum("done", "refused", "escalated"), statement=TEXT),
+)
+
+TABLE = {entry.tool.name: entry for entry in ENTRIES}
+TOOLS = tuple(entry.tool for entry in ENTRIES)
