@@ -1,0 +1,1 @@
+"""The gate: checks that cost nothing, then paired evidence, then a verdict."""
