@@ -1,0 +1,225 @@
+"""Any OpenAI-compatible endpoint. Sends messages as they are: nothing is copied or validated again.
+
+What the model did wrong comes back as a completion, what the endpoint did wrong is raised; this module
+is where the two are told apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import openai
+import orjson
+from openai.types.chat import ChatCompletion
+
+from evolve.errors import ProviderError
+from evolve.models.retry import Attempt, Transient
+from evolve.models.settings import ModelSettings, Price
+from evolve.protocols import ModelRequest
+from evolve.records import Completion, Json, ModelFingerprint, ProposedCall, Usage
+
+
+class OpenAIModel:
+    """A model behind an HTTP endpoint that speaks OpenAI's chat completions.
+
+    Args:
+        settings: the endpoint, the sampling and the limits.
+        environ: where the key is looked up, when it is first needed.
+        trusts_proxies: False for servers on this machine, which no proxy can reach.
+    """
+
+    def __init__(
+        self, settings: ModelSettings, *, environ: Mapping[str, str] = os.environ, trusts_proxies: bool = True
+    ) -> None:
+        self._settings = settings
+        self._environ = environ
+        self._trusts_proxies = trusts_proxies
+        self._client: openai.AsyncOpenAI | None = None
+
+    def __repr__(self) -> str:
+        return f"OpenAIModel({self._settings.id!r} at {self._settings.base_url})"
+
+    @cached_property
+    def fingerprint(self) -> ModelFingerprint:
+        """The model's name, its URL and all that is sent beside the messages."""
+        sampling = pinned_sampling(self._settings) | {"base_url": self._settings.base_url}
+        return ModelFingerprint(model_id=self._settings.id, endpoint="openai", protocol="tools", sampling=sampling)
+
+    async def complete(self, request: ModelRequest) -> Completion:
+        """Answer one request.
+
+        Raises:
+            ProviderError: no completion after all attempts, or a refusal that another attempt cannot mend.
+        """
+        return await self.complete_with(request, {})
+
+    async def complete_with(self, request: ModelRequest, extra: Json) -> Completion:
+        """Answer one request, with further fields of the body that do not change what is asked."""
+        body = request_body(self._settings, request) | extra
+        last: Transient | None = None
+        for attempt in range(self._settings.retries + 1):
+            if last is not None:
+                await asyncio.sleep(Attempt(attempt, last.retry_after_s).delay_s)
+            try:
+                return await self._attempt(body, len(request.messages))
+            except Transient as error:
+                last = error
+        raise ProviderError(f"{last}; gave up after {self._settings.retries + 1} attempts")
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    async def _attempt(self, body: Json, turn: int) -> Completion:
+        where = f"model {self._settings.id!r} at {self._settings.base_url}"
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):
+                answer = await self._connected().post("/chat/completions", body=body, cast_to=ChatCompletion)
+        except openai.APIStatusError as error:
+            return self._refusal(error, where)
+        except (TimeoutError, openai.APITimeoutError):
+            raise Transient(f"{where} did not answer within {self._settings.timeout_s:g} s (timeout_s)") from None
+        except openai.APIConnectionError as error:
+            cause = error.__cause__ or error
+            raise Transient(f"{where} cannot be reached ({cause}): is the server up, is base_url right?") from error
+        except (openai.APIError, ValueError) as error:
+            raise Transient(f"{where} did not answer with JSON ({error})") from error
+        return read_completion(answer, turn=turn, price=self._settings.price, where=where)
+
+    def _connected(self) -> openai.AsyncOpenAI:
+        if self._client is None:
+            self._client = openai.AsyncOpenAI(
+                api_key=self._key(),
+                base_url=self._settings.base_url,
+                max_retries=0,  # the SDK would retry a 500 that says the model's call did not parse
+                timeout=self._settings.timeout_s,
+                http_client=openai.DefaultAioHttpClient(trust_env=self._trusts_proxies),
+            )
+        return self._client
+
+    def _key(self) -> str:
+        name = self._settings.api_key_env
+        if name is None:
+            return "none"  # the SDK wants one; servers without keys ignore it
+        key = self._environ.get(name, "")
+        if not key:
+            raise ProviderError(
+                f"no key for {self._settings.base_url}: set the environment variable {name}, "
+                "or name another one in the model's api_key_env"
+            )
+        return key
+
+    def _refusal(self, error: openai.APIStatusError, where: str) -> Completion:
+        refusal: Json = error.body if isinstance(error.body, dict) else {}
+        message = str(refusal.get("message") or error.response.text[:500])
+        names = (str(refusal.get("code")), str(refusal.get("type")))
+        if _says(self._settings.context_markers, names, message):
+            return Completion(text="", finish_reason="context_full")
+        if _says(self._settings.malformed_markers, names, message):
+            written = str(refusal.get("failed_generation") or "")
+            return Completion(text=written, finish_reason="malformed", malformed=message)
+        said = f"{where} answered HTTP {error.status_code}: {message}"
+        if error.status_code in (408, 409, 429) or error.status_code >= 500:
+            raise Transient(said, retry_after=error.response.headers.get("retry-after")) from error
+        if error.status_code in (401, 403):
+            said += f" (the key comes from the environment variable {self._settings.api_key_env})"
+        raise ProviderError(said) from error
+
+
+def pinned_sampling(settings: ModelSettings) -> Json:
+    """Return all that is sent beside messages and tools, as the fingerprint records it."""
+    sent = {"temperature": settings.temperature, "top_p": settings.top_p, "seed": settings.seed}
+    pinned: Json = {name: value for name, value in sent.items() if value is not None}
+    pinned[settings.max_tokens_field] = settings.max_tokens
+    if settings.tool_choice != "auto":
+        pinned["tool_choice"] = settings.tool_choice
+    if settings.extra_body:
+        pinned["extra_body"] = settings.extra_body
+    return pinned
+
+
+def request_body(settings: ModelSettings, request: ModelRequest) -> Json:
+    """Return the body of a request. The messages and tools in it are the caller's own lists."""
+    body = pinned_sampling(settings) | {"model": settings.id, "messages": request.messages}
+    body |= body.pop("extra_body", {})
+    if request.tools:
+        body["tools"] = request.tools
+    else:
+        body.pop("tool_choice", None)
+    if request.stream and settings.seed is not None:
+        body["seed"] = stream_seed(settings.seed, request.stream)
+    return body
+
+
+def stream_seed(seed: int, stream: str) -> int:
+    """Return the seed of one random stream: 31 bits, since some endpoints take no more."""
+    return int.from_bytes(hashlib.sha256(f"{seed}:{stream}".encode()).digest()[:4], "big") >> 1
+
+
+def read_completion(answer: Any, *, turn: int, price: Price | None, where: str) -> Completion:
+    """Read an endpoint's answer.
+
+    Args:
+        answer: what the SDK made of the body; it does not check it.
+        turn: messages in the request; calls are named after it, so that equal replies are equal bytes.
+        price: None where costs are unknown.
+        where: model and URL, for messages.
+
+    Raises:
+        Transient: the answer is no chat completion.
+    """
+    try:
+        choice = answer.choices[0]
+        text = choice.message.content or ""
+        calls = tuple(
+            read_call(call_id(turn, index), call.function.name, call.function.arguments)
+            for index, call in enumerate(choice.message.tool_calls or ())
+        )
+        usage = read_usage(answer.usage, price)
+    except (AttributeError, TypeError, IndexError, KeyError) as error:
+        raise Transient(f"{where} answered with something that is no chat completion: {str(answer)[:300]}") from error
+    return Completion(text=text, calls=calls, usage=usage, finish_reason=choice.finish_reason or "stop")
+
+
+def call_id(turn: int, index: int) -> str:
+    """Return the id of a call. Endpoints draw theirs at random, and some accept nine letters and digits only."""
+    return f"c{turn:05d}{index:03d}"
+
+
+def read_call(call_id: str, tool: str, arguments: Any) -> ProposedCall:
+    """Return a call as the model wrote it."""
+    written = arguments if isinstance(arguments, str) else orjson.dumps(arguments).decode()
+    return ProposedCall(call_id=call_id, tool=tool, arguments_text=written, arguments=json_object(written))
+
+
+def json_object(text: str) -> Json | None:
+    """Return the JSON object that the whole text is, or None."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def read_usage(reported: Any, price: Price | None) -> Usage:
+    """Return the usage that an endpoint reported, with its cost where the price is known."""
+    if reported is None:
+        return Usage()
+    details = reported.prompt_tokens_details
+    usage = Usage(
+        prompt_tokens=reported.prompt_tokens or 0,
+        cached_tokens=(details.cached_tokens or 0) if details is not None else 0,
+        completion_tokens=reported.completion_tokens or 0,
+    )
+    return usage if price is None else usage.model_copy(update={"cost_usd": price.cost_usd(usage)})
+
+
+def _says(markers: tuple[str, ...], names: tuple[str, ...], message: str) -> bool:
+    return any(marker in names or marker in message for marker in markers)
