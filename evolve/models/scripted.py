@@ -44,7 +44,7 @@ class ScriptedModel:
         latency_s: float = 0.0,
         fails_at: Collection[int] = (),
     ) -> None:
-        self._script: Script = script if callable(script) else in_order(script)
+        self._script: Script = in_order(script) if isinstance(script, Iterable) else script
         self._latency_s = latency_s
         self._fails_at = frozenset(fails_at)
         self.requests: list[ModelRequest] = []

@@ -1,0 +1,92 @@
+"""Makes a model of each kind from its settings, and asks one whether it calls tools. The only place that knows all kinds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from evolve.errors import ConfigError
+from evolve.models.local import LocalModel
+from evolve.models.openai import OpenAIModel, json_object
+from evolve.models.recorded import RecordedModel
+from evolve.models.scripted import ScriptedModel, by_turn, reply_call, reply_text
+from evolve.models.settings import ModelSettings
+from evolve.models.text_protocol import TextProtocolModel
+from evolve.protocols import Model, ModelRequest
+from evolve.records import Completion, Json
+
+PROBE_WORD = "ping"
+
+
+def create_model(settings: ModelSettings, *, environ: Mapping[str, str] = os.environ) -> Model:
+    """Return the model that the settings describe. Nothing is asked and nothing is started yet.
+
+    Args:
+        settings: the kind and its options.
+        environ: where keys and the user's cache folder are looked up.
+
+    Raises:
+        ConfigError: an option that this kind needs is missing, or names a file that is not there.
+    """
+    if settings.kind == "recorded":
+        return RecordedModel(_required(settings.recording, "recording", "recorded"))
+    if settings.kind == "scripted":
+        path = _required(settings.script, "script", "scripted")
+        model: Model = ScriptedModel(by_turn(read_script(path)), model_id=settings.id or path.stem)
+    elif settings.kind == "local":
+        model = LocalModel(settings, environ=environ)
+    elif settings.id:
+        model = OpenAIModel(settings, environ=environ)
+    else:
+        raise ConfigError(f"model.id is empty: name a model that {settings.base_url} serves")
+    return TextProtocolModel(model) if settings.protocol == "text" else model
+
+
+def read_script(path: Path) -> list[Completion]:
+    """Read replies from JSON Lines: `{"tool": …, "arguments": {…}}` calls a tool, `{"text": …}` says something.
+
+    Raises:
+        ConfigError: the file is missing or empty, or a line is neither; names the line.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise ConfigError(f"the script {path} cannot be read: {error.strerror}") from error
+    replies = [
+        _reply(json_object(line), f"{path}, line {number}") for number, line in enumerate(lines, 1) if line.strip()
+    ]
+    if not replies:
+        raise ConfigError(f"the script {path} holds no replies")
+    return replies
+
+
+async def probe_protocol(model: Model) -> Literal["tools", "text", "malformed"]:
+    """Ask for one tiny tool call and return how it came: as a call, as text, or so that the endpoint gave up.
+
+    Raises:
+        ProviderError: the model cannot be asked.
+    """
+    parameters = {"type": "object", "properties": {"word": {"type": "string"}}, "required": ["word"]}
+    function = {"name": "echo", "description": "Say a word.", "parameters": parameters}
+    messages = [{"role": "user", "content": f"Call the tool echo with the word {PROBE_WORD}."}]
+    request = ModelRequest(messages, [{"type": "function", "function": function}], is_first=True)
+    completion = await model.complete(request)
+    if completion.malformed is not None:
+        return "malformed"
+    return "tools" if any(call.tool == "echo" for call in completion.calls) else "text"
+
+
+def _required(path: Path | None, field: str, kind: str) -> Path:
+    if path is None:
+        raise ConfigError(f"model.{field} is empty: a model of kind {kind} needs the path of a file")
+    return path.expanduser()
+
+
+def _reply(written: Json | None, where: str) -> Completion:
+    if written is not None and written.keys() == {"text"}:
+        return reply_text(str(written["text"]))
+    if written is not None and written.keys() == {"tool", "arguments"} and isinstance(written["arguments"], dict):
+        return reply_call(str(written["tool"]), **written["arguments"])
+    raise ConfigError(f"{where}: neither a text nor a tool with arguments")

@@ -1,0 +1,100 @@
+"""A recording: the completions of one model by request, for replaying a run without the model.
+
+A recording holds no messages, only the digests of the requests and the answers to them.
+"""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Iterable
+from pathlib import Path
+
+import orjson
+
+from evolve.errors import ConfigError, UnseenRequestError
+from evolve.models.cache import request_key
+from evolve.protocols import ModelRequest
+from evolve.records import Completion, ModelFingerprint
+
+SCHEMA_VERSION = 1
+
+
+class RecordedModel:
+    """A model that gives a recording's answers, under the fingerprint of the model that gave them.
+
+    Raises:
+        ConfigError: the file is missing or is no recording.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        lines = _read(path)
+        try:
+            header = orjson.loads(lines[0])
+            if header["schema_version"] != SCHEMA_VERSION:
+                raise ConfigError(
+                    f"{path} has schema version {header['schema_version']}, and {SCHEMA_VERSION} is known"
+                )
+            self._fingerprint = ModelFingerprint.model_validate(header["fingerprint"])
+            self.note = str(header["note"])
+            entries = (orjson.loads(line) for line in lines[1:])
+            self._completions = {entry["key"]: orjson.dumps(entry["completion"]) for entry in entries}
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise ConfigError(f"{path} is no recording: {error}") from error
+        self._digest = self._fingerprint.digest
+
+    def __len__(self) -> int:
+        return len(self._completions)
+
+    @property
+    def fingerprint(self) -> ModelFingerprint:
+        """The fingerprint of the model that was recorded."""
+        return self._fingerprint
+
+    async def complete(self, request: ModelRequest) -> Completion:
+        """Return the recorded answer to a request.
+
+        Raises:
+            UnseenRequestError: the recording holds no answer to it.
+        """
+        stored = self._completions.get(request_key(self._digest, request))
+        if stored is None:
+            raise UnseenRequestError(
+                f"{self.path.name} holds {len(self)} completions of {self._fingerprint.model_id} and none for this "
+                "request, which differs from all that were recorded: run with --live, or name a live model"
+            )
+        return Completion.model_validate_json(stored)
+
+    async def close(self) -> None:
+        """Do nothing; the file was read at once."""
+
+
+def write_recording(
+    path: Path, fingerprint: ModelFingerprint, entries: Iterable[tuple[str, Completion]], note: str
+) -> None:
+    """Write a recording; equal entries give equal bytes. A path that ends in `.xz` is compressed.
+
+    Args:
+        path: `*.jsonl` or `*.jsonl.xz`.
+        fingerprint: of the model that answered.
+        entries: keys of requests with their completions, in any order; of equal keys the last one stays.
+        note: what was recorded, and how, for people.
+    """
+    header = {"schema_version": SCHEMA_VERSION, "fingerprint": fingerprint.model_dump(mode="json"), "note": note}
+    lines = [orjson.dumps(header, option=orjson.OPT_SORT_KEYS)]
+    for key, completion in sorted(dict(entries).items()):
+        answer = completion.model_dump(mode="json", exclude_defaults=True)
+        lines.append(orjson.dumps({"completion": answer, "key": key}, option=orjson.OPT_SORT_KEYS))
+    content = b"\n".join(lines) + b"\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(lzma.compress(content, preset=9 | lzma.PRESET_EXTREME) if path.suffix == ".xz" else content)
+
+
+def _read(path: Path) -> list[bytes]:
+    try:
+        content = path.read_bytes()
+        return (lzma.decompress(content) if path.suffix == ".xz" else content).splitlines()
+    except OSError as error:
+        raise ConfigError(f"the recording {path} cannot be read: {error.strerror}") from error
+    except lzma.LZMAError as error:
+        raise ConfigError(f"{path} is no recording: {error}") from error
