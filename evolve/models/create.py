@@ -1,4 +1,8 @@
-"""Makes a model of each kind from its settings, and asks one whether it calls tools. The only place that knows all kinds."""
+"""Makes a model of each kind from its settings, and asks a model whether it calls tools.
+
+The only module that knows all kinds. It imports a kind when one is made: the client of the HTTP kinds
+takes longer to import than all the rest.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from evolve.errors import ConfigError
-from evolve.models.local import LocalModel
-from evolve.models.openai import OpenAIModel, json_object
+from evolve.models.calls import json_object
 from evolve.models.recorded import RecordedModel
 from evolve.models.scripted import ScriptedModel, by_turn, reply_call, reply_text
 from evolve.models.settings import ModelSettings
@@ -36,8 +39,12 @@ def create_model(settings: ModelSettings, *, environ: Mapping[str, str] = os.env
         path = _required(settings.script, "script", "scripted")
         model: Model = ScriptedModel(by_turn(read_script(path)), model_id=settings.id or path.stem)
     elif settings.kind == "local":
+        from evolve.models.local import LocalModel
+
         model = LocalModel(settings, environ=environ)
     elif settings.id:
+        from evolve.models.openai import OpenAIModel
+
         model = OpenAIModel(settings, environ=environ)
     else:
         raise ConfigError(f"model.id is empty: name a model that {settings.base_url} serves")

@@ -14,14 +14,14 @@ from functools import cached_property
 from typing import Any
 
 import openai
-import orjson
 from openai.types.chat import ChatCompletion
 
 from evolve.errors import ProviderError
+from evolve.models.calls import call_id, read_call
 from evolve.models.retry import Attempt, Transient
 from evolve.models.settings import ModelSettings, Price
 from evolve.protocols import ModelRequest
-from evolve.records import Completion, Json, ModelFingerprint, ProposedCall, Usage
+from evolve.records import Completion, Json, ModelFingerprint, Usage
 
 
 class OpenAIModel:
@@ -186,26 +186,6 @@ def read_completion(answer: Any, *, turn: int, price: Price | None, where: str) 
     except (AttributeError, TypeError, IndexError, KeyError) as error:
         raise Transient(f"{where} answered with something that is no chat completion: {str(answer)[:300]}") from error
     return Completion(text=text, calls=calls, usage=usage, finish_reason=choice.finish_reason or "stop")
-
-
-def call_id(turn: int, index: int) -> str:
-    """Return the id of a call. Endpoints draw theirs at random, and some accept nine letters and digits only."""
-    return f"c{turn:05d}{index:03d}"
-
-
-def read_call(call_id: str, tool: str, arguments: Any) -> ProposedCall:
-    """Return a call as the model wrote it."""
-    written = arguments if isinstance(arguments, str) else orjson.dumps(arguments).decode()
-    return ProposedCall(call_id=call_id, tool=tool, arguments_text=written, arguments=json_object(written))
-
-
-def json_object(text: str) -> Json | None:
-    """Return the JSON object that the whole text is, or None."""
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def read_usage(reported: Any, price: Price | None) -> Usage:

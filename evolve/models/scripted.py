@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from evolve.errors import ProviderError
-from evolve.models.openai import call_id, read_call
+from evolve.models.calls import call_id, read_call
 from evolve.protocols import ModelRequest
 from evolve.records import Completion, ModelFingerprint, Usage
 
@@ -92,10 +92,9 @@ def in_order(replies: Iterable[Completion]) -> Script:
     remaining = iter(replies)
 
     def script(request: ModelRequest) -> Completion:
-        reply = next(remaining, None)
-        if reply is None:
-            raise ProviderError("the script has no more replies")
-        return reply
+        for reply in remaining:
+            return reply
+        raise ProviderError("the script has no more replies")
 
     return script
 
@@ -104,7 +103,7 @@ def by_turn(replies: Sequence[Completion]) -> Script:
     """Return a script that gives each episode the same replies; the last one is repeated."""
 
     def script(request: ModelRequest) -> Completion:
-        turn = sum(message["role"] == "assistant" for message in request.messages)
+        turn = sum(1 for message in request.messages if message["role"] == "assistant")
         return replies[min(turn, len(replies) - 1)]
 
     return script

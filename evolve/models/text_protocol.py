@@ -12,7 +12,7 @@ from functools import cached_property
 import orjson
 
 from evolve import prompts
-from evolve.models.openai import call_id, json_object, read_call
+from evolve.models.calls import call_id, json_object, read_call
 from evolve.protocols import Model, ModelRequest
 from evolve.records import Completion, Json, ModelFingerprint, ProposedCall, digest_of
 
@@ -58,10 +58,7 @@ class TextProtocolModel:
 
 def explanation(tools: list[Json]) -> str:
     """Return the words that tell a model of its tools and of how to call one."""
-    functions = [
-        tool["function"] | {"parameters": orjson.dumps(tool["function"].get("parameters", {})).decode()}
-        for tool in tools
-    ]
+    functions = [tool["function"] | {"parameters": _json(tool["function"].get("parameters", {}))} for tool in tools]
     return prompts.render(TEMPLATE, tools=functions).strip()
 
 
@@ -114,7 +111,7 @@ def _words(message: Json) -> str:
         function = call["function"]
         arguments = json_object(function["arguments"])
         written = function["arguments"] if arguments is None else arguments
-        parts.append(orjson.dumps({"tool": function["name"], "arguments": written}).decode())
+        parts.append(_json({"tool": function["name"], "arguments": written}))
     return "\n".join(part for part in parts if part)
 
 
@@ -123,3 +120,8 @@ def _with_system(messages: list[Json], explained: str) -> list[Json]:
     if messages and messages[0]["role"] == "system":
         return [{"role": "system", "content": f"{messages[0]['content']}\n\n{explained}"}, *messages[1:]]
     return [{"role": "system", "content": explained}, *messages]
+
+
+def _json(value: Json) -> str:
+    """Return JSON for a model to read. Jinja's own filter would escape it for HTML."""
+    return orjson.dumps(value).decode()
