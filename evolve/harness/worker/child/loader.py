@@ -1,0 +1,127 @@
+"""Compiles the rule files of a harness and collects their rules.
+
+The import list and the missing builtins give clear errors to honest rules. They are no wall: the wall is the sandbox.
+"""
+
+import builtins
+import sys
+from collections.abc import Mapping
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from evolve.harness.worker.child.modules import ALLOWED
+from evolve.rules import Declaration, RuleFunction
+
+FILES = {"action.py": "action", "trajectory.py": "trajectory"}
+MISSING = (
+    "open",
+    "exec",
+    "eval",
+    "compile",
+    "input",
+    "breakpoint",
+    "globals",
+    "locals",
+    "vars",
+    "help",
+    "exit",
+    "quit",
+)
+MAX_MESSAGE = 300
+
+
+class LoadFault(Exception):
+    """A rule file does not load; the message names file and line."""
+
+
+class Rule:
+    """A rule with the memory that it keeps for the episode."""
+
+    __slots__ = ("declaration", "function", "memory")
+
+    def __init__(self, declaration: Declaration, function: RuleFunction) -> None:
+        self.declaration = declaration
+        self.function = function
+        self.memory: dict[str, Any] = {}
+
+
+def load(sources: Mapping[str, str]) -> dict[str, Rule]:
+    """Run the files and return their rules by id, in the order in which they stand.
+
+    Raises:
+        LoadFault: a file raises, or declares a rule that cannot be.
+    """
+    rules: dict[str, Rule] = {}
+    for filename, layer in FILES.items():
+        if filename not in sources:
+            continue
+        for function in _marked(_run_file(filename, sources[filename])):
+            declaration: Declaration = function.__rule__  # type: ignore[attr-defined]
+            place = f"{filename}:{_first_line(function)}"
+            if declaration.layer != layer:
+                raise LoadFault(f"{place}: {declaration.id!r} is a rule of the {declaration.layer} layer")
+            if declaration.id in rules:
+                raise LoadFault(f"{place}: the id {declaration.id!r} is used twice")
+            rules[declaration.id] = Rule(declaration, function)
+    return rules
+
+
+def describe(error: BaseException) -> str:
+    """Say what was raised and where in the rule files, in one short line without any path of this machine."""
+    if isinstance(error, SyntaxError) and error.filename in FILES:
+        return f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"[:MAX_MESSAGE]
+    where = place_of(error)
+    text = f"{type(error).__name__}: {_text_of(error)}"[:MAX_MESSAGE]
+    return f"{where}: {text}" if where else text
+
+
+def place_of(error: BaseException) -> str:
+    """Return 'file:line' of the innermost frame that is in a rule file, or '' where there is none."""
+    place, traceback = "", error.__traceback__
+    while traceback is not None:
+        filename = traceback.tb_frame.f_code.co_filename
+        if filename in FILES:
+            place = f"{filename}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return place
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error).encode(errors="replace").decode()
+    except Exception:  # an error class of a rule, with a __str__ that raises
+        return "no message"
+
+
+def _run_file(filename: str, source: str) -> dict[str, Any]:
+    module = ModuleType(filename.removesuffix(".py"))
+    module.__dict__["__builtins__"] = _rule_builtins()
+    sys.modules[module.__name__] = module  # dataclasses look their module up
+    try:
+        code: CodeType = compile(source, filename, "exec", dont_inherit=True)
+        exec(code, module.__dict__)  # noqa: S102 - this process exists to run it, and can do nothing else
+    except (Exception, SystemExit) as error:
+        raise LoadFault(describe(error)) from None
+    return module.__dict__
+
+
+def _marked(namespace: dict[str, Any]) -> list[FunctionType]:
+    found = {id(f): f for f in namespace.values() if isinstance(getattr(f, "__rule__", None), Declaration)}
+    return sorted(found.values(), key=_first_line)
+
+
+def _first_line(function: Any) -> int:
+    return int(function.__code__.co_firstlineno) if isinstance(function, FunctionType) else 0
+
+
+def _rule_builtins() -> dict[str, Any]:
+    names = {name: value for name, value in vars(builtins).items() if name not in MISSING}
+    names["__import__"] = _import_allowed
+    return names
+
+
+def _import_allowed(name: str, *args: Any, **kwargs: Any) -> ModuleType:
+    level = kwargs.get("level", args[3] if len(args) > 3 else 0)
+    if level or name not in ALLOWED:
+        raise ImportError(f"rules may not import {name!r}; they may import {', '.join(ALLOWED)}")
+    return builtins.__import__(name, *args, **kwargs)

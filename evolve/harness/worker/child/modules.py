@@ -1,0 +1,52 @@
+"""Which modules rules may import, and what has to be loaded before a worker loses the right to open files."""
+
+import codecs
+import importlib
+
+ALLOWED = (
+    "__future__",
+    "bisect",
+    "collections",
+    "collections.abc",
+    "copy",
+    "dataclasses",
+    "difflib",
+    "enum",
+    "evolve.rules",
+    "functools",
+    "heapq",
+    "itertools",
+    "json",
+    "math",
+    "operator",
+    "re",
+    "statistics",
+    "string",
+    "textwrap",
+    "typing",
+    "unicodedata",
+)
+
+LAZY = ("warnings", "types", "weakref", "doctest", "linecache", "tokenize", "contextlib", "locale", "traceback")
+"""What the allowed modules import inside their functions."""
+
+CODECS = (
+    "ascii",
+    "cp1252",
+    "latin-1",
+    "raw_unicode_escape",
+    "unicode_escape",
+    "utf-16",
+    "utf-16-le",
+    "utf-32",
+    "utf-8-sig",
+)
+"""Codecs are modules too, and `encode` imports them on first use."""
+
+
+def preload() -> None:
+    """Import everything that rules can reach by an allowed name. `evolve.rules` must be registered already."""
+    for name in ALLOWED + LAZY:
+        importlib.import_module(name)
+    for name in CODECS:
+        codecs.lookup(name)

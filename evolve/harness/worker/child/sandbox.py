@@ -1,0 +1,77 @@
+"""Turns a fresh fork into a worker that can only compute. Runs before any byte of a harness is read.
+
+On Linux all layers are tested. On macOS only `limit` and a group of its own apply (tier `rlimits`), untested.
+"""
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+
+from evolve.harness.worker.child import landlock, seccomp
+from evolve.harness.worker.child.orders import Layers
+
+CHANNEL = 3
+"""The only descriptor of a worker beside 0, 1 and 2, which lead to /dev/null."""
+
+MEMORY_BYTES = 512 * 2**20
+CPU_S = 60
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
+IS_LINUX = sys.platform == "linux"
+
+
+def detach(parent: int) -> None:
+    """Leave the zygote's process group, and die with the zygote."""
+    os.setsid()
+    if IS_LINUX:
+        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        _prctl(PR_SET_DUMPABLE, 0)
+        if os.getppid() != parent:  # it died before the signal was asked for
+            os._exit(1)
+
+
+def keep_only(descriptor: int) -> None:
+    """Make `descriptor` number CHANNEL and close all others but 0, 1 and 2."""
+    if descriptor != CHANNEL:
+        os.dup2(descriptor, CHANNEL)
+    os.closerange(CHANNEL + 1, 2**16)
+
+
+def limit() -> None:
+    """Bound memory, processor time, files and processes."""
+    bounds = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: 0,
+        resource.RLIMIT_NPROC: 0,
+        resource.RLIMIT_NOFILE: 16,
+        resource.RLIMIT_CPU: CPU_S,
+    }
+    if IS_LINUX:  # macOS refuses most values
+        bounds[resource.RLIMIT_AS] = MEMORY_BYTES
+    for kind, most in bounds.items():
+        resource.setrlimit(kind, (most, most))
+
+
+def restrict(layers: Layers, *, after_each: Callable[[Layers], None] = lambda layer: None) -> None:
+    """Put on the kernel layers, weakest first.
+
+    Raises:
+        OSError: a layer was asked for and cannot be had.
+    """
+    if layers:
+        _prctl(PR_SET_NO_NEW_PRIVS, 1)
+    if Layers.LANDLOCK in layers:
+        landlock.restrict()
+        after_each(Layers.LANDLOCK)
+    if Layers.SECCOMP in layers:
+        seccomp.install()
+        after_each(Layers.SECCOMP)
+
+
+def _prctl(option: int, value: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    rest = [ctypes.c_ulong(0)] * 3
+    if libc.prctl(option, ctypes.c_ulong(value), *rest) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl {option} refused")
