@@ -1,0 +1,41 @@
+"""The only package that uses git: harness versions as commits, and edited copies read back as plain files.
+
+Nothing here runs git inside a folder that a proposer could write to, and no command runs the user's hooks.
+"""
+
+from evolve.repository.collect import Collected, Refusal, collect
+from evolve.repository.landing import accept_candidate, finish_landing, land_files
+from evolve.repository.stale import remove_stale_locks
+from evolve.repository.tags import freeze, read_tag, tags
+from evolve.repository.trailers import Trailers
+from evolve.repository.workspace import (
+    Workspace,
+    candidate_ref,
+    harness_folder,
+    init_workspace,
+    open_workspace,
+    run_branch,
+)
+from evolve.repository.worktree import add_worktree, remove_worktree
+
+__all__ = [
+    "Collected",
+    "Refusal",
+    "Trailers",
+    "Workspace",
+    "accept_candidate",
+    "add_worktree",
+    "candidate_ref",
+    "collect",
+    "finish_landing",
+    "freeze",
+    "harness_folder",
+    "init_workspace",
+    "land_files",
+    "open_workspace",
+    "read_tag",
+    "remove_stale_locks",
+    "remove_worktree",
+    "run_branch",
+    "tags",
+]
