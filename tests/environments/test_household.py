@@ -3,6 +3,7 @@
 import ast
 import itertools
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -29,8 +30,16 @@ from evolve.environments.household.heldout_problems import heldout_problems
 from evolve.environments.household.house import House, World
 from evolve.environments.household.loop_problems import loop_problems
 from evolve.environments.household.problems import Problem, make_world
-from evolve.environments.household.session import HouseholdSession
-from evolve.environments.household.vocabulary import kind_of
+from evolve.environments.household.session import (
+    INVALID_ARGUMENTS,
+    IS_OVER,
+    NOT_A_CALL,
+    NOT_READ_ONLY,
+    NOTHING_HAPPENS,
+    UNKNOWN_TOOL,
+    HouseholdSession,
+)
+from evolve.environments.household.vocabulary import APPLIANCES, OBJECTS, PLACES, kind_of
 from evolve.errors import ConfigError, SealError, UserError
 from evolve.records import Call, ErrorKind, Look, Observation, Split, Task
 
@@ -374,6 +383,17 @@ def test_task_ids_are_opaque():
         assert [task.task_id for task in tasks[split]] == [
             f"household-{split}-{number:04d}" for number in range(len(tasks[split]))
         ]
+
+
+def test_docs_page_tells_the_words_of_the_world():
+    """The documentation page has every refusal, every word of the vocabulary, and the real task counts."""
+    page = (Path(evolve.__file__).parents[1] / "docs/environments/household.md").read_text()
+    refusals = (NOTHING_HAPPENS, UNKNOWN_TOOL, INVALID_ARGUMENTS, NOT_A_CALL, NOT_READ_ONLY, IS_OVER)
+    assert [text for text in refusals if f"`{text}`" not in page] == []
+    words = set(re.findall(r"\w+", page))
+    assert set(OBJECTS + PLACES + APPLIANCES) - words == set()
+    counts = [len(problems) for problems in all_problems().values()]
+    assert "| all | | {} | {} | {} |".format(*counts) in page
 
 
 # Determinism
