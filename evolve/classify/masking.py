@@ -13,8 +13,8 @@ SHORTEST_MASKED = 3
 def masked(text: str) -> str:
     """Replace mail addresses and words with digits by `<id>`, bare numbers by `<n>`; make white space single."""
     text = re.sub(r"\S+@\S+\.\w+", "<id>", text)
-    text = re.sub(r"(?<![\w<])[#$€]?\d+(?:[.,:]\d+)*%?(?![\w-])", "<n>", text)
-    text = re.sub(r"#?\b(?=[\w-]*\d)\w[\w-]*", "<id>", text)
+    text = re.sub(r"#?\b(?=[\w-]*\d)(?=[\w-]*[^\W\d_])\w[\w-]*", "<id>", text)
+    text = re.sub(r"[#$€]?\d+(?:[.,:]\d+)*%?", "<n>", text)
     return " ".join(text.split())
 
 

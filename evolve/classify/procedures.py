@@ -106,8 +106,8 @@ def _masked_call(call: Call, common: frozenset[str], tools: Sequence[Tool]) -> s
 
 
 def _masked_phrase(phrase: str, common: frozenset[str]) -> str:
-    words = ["…" if not set(plain_words(word)) <= common else word for word in phrase.split()]
-    words = [word for word in words if (not word.isdigit() and plain_words(word)) or word == "…"]
+    told = [word for word in phrase.split() if plain_words(word) and not word.isdigit()]
+    words = [word if set(plain_words(word)) <= common else "…" for word in told]
     return re.sub(r"…( …)+", "…", " ".join(words))
 
 
