@@ -9,12 +9,12 @@ from evolve.records import Json, Tool
 
 LONGEST_STATEMENT = 300
 PATTERNS = {
-    "order_id": ("O-1234", re.compile(r"O-\d{4}")),
-    "customer_id": ("C-1234", re.compile(r"C-\d{4}")),
-    "subscription_id": ("S-1234", re.compile(r"S-\d{4}")),
-    "sku": ("K-1234", re.compile(r"K-\d{4}")),
-    "new_sku": ("K-1234", re.compile(r"K-\d{4}")),
-    "email": ("name@host", re.compile(r"[^@\s]+@[^@\s]+")),
+    "order_id": ("O- and four digits", re.compile(r"O-\d{4}")),
+    "customer_id": ("C- and four digits", re.compile(r"C-\d{4}")),
+    "subscription_id": ("S- and four digits", re.compile(r"S-\d{4}")),
+    "sku": ("K- and four digits", re.compile(r"K-\d{4}")),
+    "new_sku": ("K- and four digits", re.compile(r"K-\d{4}")),
+    "email": ("an email address", re.compile(r"[^@\s]+@[^@\s]+")),
 }
 
 
@@ -55,7 +55,7 @@ def _wrong_id(name: str, value: object, desk: Desk) -> str | None:
         return None
     form, pattern = PATTERNS[name]
     if not pattern.fullmatch(str(value)):
-        return f"must look like {form}."
+        return f"must be {form}."
     known = {
         "order_id": desk.orders.keys(),
         "customer_id": desk.customers.keys(),

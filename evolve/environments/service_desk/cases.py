@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from evolve.environments.service_desk.desk import Desk
 from evolve.records import Call, Json, Split, Task
@@ -40,14 +40,14 @@ class Case:
     draft: Draft
 
     def content(self) -> Json:
-        """All of it as JSON, for digests."""
+        """All of it, for digests."""
         return {"task": self.task.model_dump(mode="json"), "draft": _plain(self.draft)}
 
 
 def _plain(draft: Draft) -> Json:
     calls = [call.model_dump(mode="json") for call in draft.gold.calls]
     gold = {"resolution": draft.gold.resolution, "must_name": list(draft.gold.must_name), "mark": draft.gold.mark}
-    return {"sender": draft.sender, "desk": asdict(draft.desk), "calls": calls, "gold": gold}
+    return {"sender": draft.sender, "desk": draft.desk, "calls": calls, "gold": gold}
 
 
 def number(split: Split, drafts: Sequence[Draft]) -> tuple[Case, ...]:

@@ -9,7 +9,17 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evolve.environments.service_desk.desk import Customer, Desk, Item, Order, OrderStatus, Size, Subscription, Tier
+from evolve.environments.service_desk.desk import (
+    Customer,
+    Desk,
+    Item,
+    Order,
+    OrderStatus,
+    Size,
+    Subscription,
+    Tier,
+    plain,
+)
 
 AMOUNT_STEP = 12
 SIZES = ("S", "M", "L", "XL")
@@ -66,7 +76,7 @@ class Builder:
             customer_id=owner.customer_id,
             status=status,
             items=list(items) or [self.item()],
-            address=self.address(),
+            address=plain(self.address()),
             days=days if status != "delivered" or days is not None else self.random.randint(2, 25),
         )
         self.desk.orders[order.order_id] = order

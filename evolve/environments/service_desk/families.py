@@ -106,7 +106,6 @@ def refund_late(w: Writer) -> Draft:
     order.late_fee = w.builder.fee()
     w.distract(order)
     fee = money(order.late_fee)
-    w.call("list_orders", customer_id=w.sender.customer_id)
     w.call("get_order", order_id=order.order_id)
     w.call("refund_order", order_id=order.order_id, amount=float(fee), reason="late")
     return w.order_draft(order, "done", fee)
@@ -148,7 +147,7 @@ def _misfit(w: Writer, *, is_sold_out: bool) -> Draft:
     if is_sold_out:
         wanted.stock = 0
         return w.order_draft(order, "refused", "out_of_stock", **words)
-    w.call("exchange_item", order_id=order.order_id, sku=garment.sku, new_sku=wanted.sku)
+    w.call("exchange_item", order_id=order.order_id, new_sku=wanted.sku)
     return w.order_draft(order, "done", **words)
 
 
@@ -167,7 +166,6 @@ def change_address(w: Writer) -> Draft:
     order = w.builder.order(w.sender, "pending")
     w.distract(order)
     address = w.builder.address()
-    w.call("list_orders", customer_id=w.sender.customer_id)
     w.call("get_order", order_id=order.order_id)
     w.call("change_address", order_id=order.order_id, address=address)
     return w.order_draft(order, "done", address=address)
@@ -177,7 +175,7 @@ def _subscribe(w: Writer, *, months: int, balance: int = 0) -> tuple[str, str]:
     here, there = w.random.sample(PLANS, 2)
     subscription = w.builder.subscription(w.sender, plan=here, months=months, balance=balance)
     w.builder.subscription(w.builder.stranger(w.sender), plan=there, months=w.random.randint(7, 40))
-    w.call("get_subscription", customer_id=w.sender.customer_id)
+    w.call("get_subscription", subscription_id=subscription.subscription_id)
     return subscription.subscription_id, there
 
 
@@ -192,7 +190,7 @@ def pause_subscription(w: Writer) -> Draft:
 def change_plan(w: Writer) -> Draft:
     """A subscription without an open balance changes its plan."""
     this, plan = _subscribe(w, months=w.random.randint(2, 40))
-    w.call("change_plan", subscription_id=this, plan=plan)
+    w.call("change_subscription", subscription_id=this, action="change_plan", plan=plan)
     return w.draft("done", this, plan=plan)
 
 

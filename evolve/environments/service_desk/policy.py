@@ -26,8 +26,7 @@ LIMITS: Json = {
 }
 
 ORDER_TOOLS = ("cancel_order", "refund_order", "change_address", "exchange_item", "escalate")
-SUBSCRIPTION_TOOLS = ("change_subscription", "change_plan")
-WRITE_TOOLS = (*ORDER_TOOLS, *SUBSCRIPTION_TOOLS, "issue_credit")
+WRITE_TOOLS = (*ORDER_TOOLS, "change_subscription", "issue_credit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +107,9 @@ def _is_wrong_late_fee(attempt: Attempt) -> bool:
 
 
 def _is_other_product(attempt: Attempt) -> bool:
-    old, new = (attempt.desk.sizes.get(attempt.args[key]) for key in ("sku", "new_sku"))
-    return old is None or new is None or old.product != new.product
+    sizes = attempt.desk.sizes
+    new = sizes.get(attempt.args["new_sku"])
+    return new is None or new.product not in {sizes[i.sku].product for i in attempt.order.items if i.sku in sizes}
 
 
 def _does(action: str) -> Callable[[Attempt], bool]:
@@ -124,8 +124,12 @@ def _is_stray_months(attempt: Attempt) -> bool:
     return not _does("pause")(attempt) and "months" in attempt.args
 
 
-CANCEL, REFUND, ADDRESS, EXCHANGE = (("cancel_order",), ("refund_order",), ("change_address",), ("exchange_item",))
-SUBSCRIPTION, PLAN, CREDIT, ESCALATE = (("change_subscription",), ("change_plan",), ("issue_credit",), ("escalate",))
+def _is_same_plan(attempt: Attempt) -> bool:
+    return _does("change_plan")(attempt) and attempt.args["plan"] == attempt.subscription.plan
+
+
+CANCEL, REFUND, ADDRESS, EXCHANGE = ("cancel_order",), ("refund_order",), ("change_address",), ("exchange_item",)
+SUBSCRIPTION, CREDIT, ESCALATE = ("change_subscription",), ("issue_credit",), ("escalate",)
 NO_EFFECT = ErrorKind.NO_EFFECT
 
 RULES: tuple[Rule, ...] = (
@@ -133,7 +137,7 @@ RULES: tuple[Rule, ...] = (
     Rule(WRITE_TOOLS, lambda a: not a.has_identified, "call find_customer with the sender's email before any change."),
     Rule(ORDER_TOOLS, lambda a: a.order.customer_id != a.sender, "{order_id} is not the sender's order.", "not_owner"),
     Rule(
-        SUBSCRIPTION_TOOLS,
+        SUBSCRIPTION,
         lambda a: a.subscription.customer_id != a.sender,
         "{subscription_id} is not the sender's subscription.",
         "not_owner",
@@ -145,7 +149,7 @@ RULES: tuple[Rule, ...] = (
         "read {order_id} with get_order before any change to it.",
     ),
     Rule(
-        SUBSCRIPTION_TOOLS,
+        SUBSCRIPTION,
         lambda a: a.subscription.subscription_id not in a.read,
         "read {subscription_id} with get_subscription before any change to it.",
     ),
@@ -191,20 +195,20 @@ RULES: tuple[Rule, ...] = (
     Rule(ADDRESS, _has_status("cancelled"), "{order_id} is cancelled.", kind=NO_EFFECT),
     Rule(
         ADDRESS,
-        lambda a: plain(a.args["address"]) == plain(a.order.address),
+        lambda a: plain(a.args["address"]) == a.order.address,
         "{order_id} already has this address.",
         kind=NO_EFFECT,
     ),
     # exchange_item
     Rule(EXCHANGE, lambda a: a.order.status != "delivered", "only delivered orders are exchanged.", "not_delivered"),
     Rule(EXCHANGE, _is_past_window, "exchanges end {window} days after delivery.", "window_closed"),
+    Rule(EXCHANGE, _is_other_product, "{new_sku} is no size of an item of {order_id}; take it from get_product."),
     Rule(
         EXCHANGE,
-        lambda a: a.args["sku"] not in {item.sku for item in a.order.items},
-        "{sku} is not in {order_id}; take the sku from get_order.",
+        lambda a: a.args["new_sku"] in {item.sku for item in a.order.items},
+        "{order_id} already has {new_sku}.",
+        kind=NO_EFFECT,
     ),
-    Rule(EXCHANGE, lambda a: a.args["sku"] == a.args["new_sku"], "both skus are the same.", kind=NO_EFFECT),
-    Rule(EXCHANGE, _is_other_product, "{new_sku} is not a size of the same product; take it from get_product."),
     Rule(EXCHANGE, lambda a: a.desk.sizes[a.args["new_sku"]].stock == 0, "{new_sku} is sold out.", "out_of_stock"),
     # change_subscription
     Rule(
@@ -226,26 +230,26 @@ RULES: tuple[Rule, ...] = (
         kind=NO_EFFECT,
     ),
     Rule(SUBSCRIPTION, _is_bad_pause, "a pause needs months, 1 to {longest}."),
-    Rule(SUBSCRIPTION, _is_stray_months, "months goes with action pause only."),
+    Rule(SUBSCRIPTION, _is_stray_months, "months goes with pause only."),
     Rule(
         SUBSCRIPTION,
         lambda a: _does("cancel")(a) and a.subscription.months < MINIMUM_MONTHS,
         "a subscription runs at least {term} months before it can be cancelled.",
         "minimum_term",
     ),
-    # change_plan
-    Rule(PLAN, lambda a: a.subscription.status == "cancelled", "{subscription_id} is cancelled.", kind=NO_EFFECT),
-    Rule(PLAN, lambda a: a.subscription.plan == a.args["plan"], "the plan is already {plan}.", kind=NO_EFFECT),
+    Rule(SUBSCRIPTION, lambda a: _does("change_plan")(a) and "plan" not in a.args, "change_plan needs plan."),
+    Rule(SUBSCRIPTION, lambda a: not _does("change_plan")(a) and "plan" in a.args, "plan goes with change_plan only."),
+    Rule(SUBSCRIPTION, _is_same_plan, "the plan is already {plan}.", kind=NO_EFFECT),
     Rule(
-        PLAN,
-        lambda a: a.subscription.balance > 0,
+        SUBSCRIPTION,
+        lambda a: _does("change_plan")(a) and a.subscription.balance > 0,
         "the plan stays while a balance is open.",
         "balance_due",
     ),
     Rule(
-        PLAN,
-        lambda a: a.subscription.status == "paused",
-        "a paused subscription keeps its plan; use change_subscription with action resume first.",
+        SUBSCRIPTION,
+        lambda a: _does("change_plan")(a) and a.subscription.status == "paused",
+        "a paused subscription keeps its plan; resume it first.",
     ),
     # issue_credit
     Rule(CREDIT, lambda a: a.sender in a.desk.credits, "this ticket already has a credit.", kind=NO_EFFECT),

@@ -45,4 +45,4 @@ def says_enough(statement: str, gold: Gold) -> bool:
 
 def _canonical(word: str) -> str:
     word = word.strip(".-")
-    return f"{float(word):.2f}" if re.fullmatch(r"\d+(\.\d+)?", word) else word
+    return f"{float(word):.2f}" if re.fullmatch(r"\d+(\.\d{1,2})?", word) else word

@@ -16,12 +16,11 @@ from evolve.environments.service_desk.tools import CLOSE, TABLE, TOOLS, Entry
 from evolve.records import Call, ErrorKind, Json, Observation, Opening, Score, Tool
 
 SYSTEM = (
-    "You answer tickets at the service desk of a shop. The ticket is all that the customer says. Identify the sender "
-    "first, look things up, then do what is asked if the policy allows it. Always end with close_ticket. Its "
-    "resolution is done, refused (policy forbids it; change nothing) or escalated (passed to a team). Its statement "
-    "names the customer id, the order or subscription id, any amount paid or credited, and the reason code in "
-    "brackets of a refusal. Refund only the item or fee concerned. Goodwill credit is capped: give what is asked, at "
-    "most the cap."
+    "You work at a shop's service desk. The ticket is all that the customer says. Identify the sender first, look "
+    "things up, do what is asked if policy allows it, and always end with close_ticket. resolution: done, refused "
+    "(policy forbids it; change nothing) or escalated (a team took over). statement: names the customer id, the order "
+    "or subscription id, any amount paid or credited, and the reason code of a refusal. Refund the item or fee "
+    "concerned, not the order. Goodwill credit: what is asked, up to the cap."
 )
 NO_TOOL = "No tool was called. The customer sees nothing until close_ticket."
 CLOSED = "The ticket is closed."
@@ -45,7 +44,7 @@ class DeskSession:
 
     @property
     def tools(self) -> Sequence[Tool]:
-        """The fourteen tools of the desk."""
+        """The twelve tools of the desk."""
         return TOOLS
 
     def step(self, call: Call) -> Observation:
@@ -114,7 +113,7 @@ class DeskSession:
         elif call.tool == "get_order":
             self._read.add(call.arguments["order_id"])
         elif call.tool == "get_subscription":
-            self._read.add(result.get("subscription_id", ""))
+            self._read.add(call.arguments["subscription_id"])
 
 
 def _compact(result: Json) -> str:

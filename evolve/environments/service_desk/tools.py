@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from evolve.environments.service_desk.desk import Desk, Item, cents_of, money
+from evolve.environments.service_desk.desk import Desk, Item, SubscriptionStatus, cents_of, money, plain
 from evolve.records import Json, Tool
 
 Handler = Callable[[Desk, Json], Json]
@@ -13,6 +13,7 @@ Handler = Callable[[Desk, Json], Json]
 TEXT: Json = {"type": "string"}
 NUMBER: Json = {"type": "number"}
 CLOSE = "close_ticket"
+STATUS_AFTER: dict[str, SubscriptionStatus] = {"pause": "paused", "resume": "active", "cancel": "cancelled"}
 
 
 def _enum(*values: str) -> Json:
@@ -27,23 +28,26 @@ class Entry:
     run: Handler
 
 
-def _entry(run: Handler, description: str, *, read_only: bool = False, optional: str = "", **properties: Json) -> Entry:
-    required = [name for name in properties if name != optional]
+def _entry(
+    run: Handler, description: str, *, read_only: bool = False, optional: tuple[str, ...] = (), **properties: Json
+) -> Entry:
+    required = [name for name in properties if name not in optional]
     parameters: Json = {"type": "object", "properties": properties, "required": required}
     name = run.__name__
     return Entry(Tool(name=name, description=description, parameters=parameters, read_only=read_only), run)
 
 
 def find_customer(desk: Desk, args: Json) -> Json:
-    """Look a customer up by email."""
-    customer = next(c for c in desk.customers.values() if c.email == args["email"])
-    return {"customer_id": customer.customer_id, "name": customer.name, "tier": customer.tier}
-
-
-def list_orders(desk: Desk, args: Json) -> Json:
-    """List a customer's orders: status and items."""
-    mine = [order for order in desk.orders.values() if order.customer_id == args["customer_id"]]
-    return {order.order_id: f"{order.status}: {', '.join(item.name for item in order.items)}" for order in mine}
+    """Look a customer up by email, with what the customer has."""
+    this = next(c for c in desk.customers.values() if c.email == args["email"])
+    orders = [order for order in desk.orders.values() if order.customer_id == this.customer_id]
+    answer: Json = {"customer_id": this.customer_id, "tier": this.tier}
+    if orders:
+        answer["orders"] = {o.order_id: f"{o.status}: {', '.join(item.name for item in o.items)}" for o in orders}
+    for subscription in desk.subscriptions.values():
+        if subscription.customer_id == this.customer_id:
+            answer["subscription_id"] = subscription.subscription_id
+    return answer
 
 
 def get_order(desk: Desk, args: Json) -> Json:
@@ -69,13 +73,10 @@ def get_product(desk: Desk, args: Json) -> Json:
 
 
 def get_subscription(desk: Desk, args: Json) -> Json:
-    """Show a customer's subscription, or an empty object."""
-    mine = (s for s in desk.subscriptions.values() if s.customer_id == args["customer_id"])
-    this = next(mine, None)
-    if this is None:
-        return {}
+    """Show one subscription."""
+    this = desk.subscriptions[args["subscription_id"]]
     return {
-        "subscription_id": this.subscription_id,
+        "customer_id": this.customer_id,
         "plan": this.plan,
         "status": this.status,
         "months_active": this.months,
@@ -100,31 +101,28 @@ def refund_order(desk: Desk, args: Json) -> Json:
 
 def change_address(desk: Desk, args: Json) -> Json:
     """Send a pending order elsewhere."""
-    desk.orders[args["order_id"]].address = args["address"]
+    desk.orders[args["order_id"]].address = plain(args["address"])
     return {"address": args["address"]}
 
 
 def exchange_item(desk: Desk, args: Json) -> Json:
-    """Swap one item of an order for another size."""
+    """Swap the item of an order that is of the same product for another size."""
     order, new = desk.orders[args["order_id"]], desk.sizes[args["new_sku"]]
-    old = next(item for item in order.items if item.sku == args["sku"])
+    old = next(item for item in order.items if item.sku in desk.sizes and desk.sizes[item.sku].product == new.product)
     order.items[order.items.index(old)] = Item(new.sku, f"{new.product} {new.size}", old.price)
     new.stock -= 1
-    return {"exchanged": args["sku"], "for": new.sku}
+    return {"exchanged": old.sku, "for": new.sku}
 
 
 def change_subscription(desk: Desk, args: Json) -> Json:
-    """Pause, resume or cancel a subscription."""
+    """Pause, resume or cancel a subscription, or put it on another plan."""
     this = desk.subscriptions[args["subscription_id"]]
-    this.status = {"pause": "paused", "resume": "active", "cancel": "cancelled"}[args["action"]]  # type: ignore[assignment]
+    if args["action"] == "change_plan":
+        this.plan = args["plan"]
+        return {"plan": this.plan}
+    this.status = STATUS_AFTER[args["action"]]
     this.paused_for = args.get("months", 0)
     return {"status": this.status}
-
-
-def change_plan(desk: Desk, args: Json) -> Json:
-    """Put a subscription on another plan."""
-    desk.subscriptions[args["subscription_id"]].plan = args["plan"]
-    return {"plan": args["plan"]}
 
 
 def issue_credit(desk: Desk, args: Json) -> Json:
@@ -146,11 +144,10 @@ def close_ticket(desk: Desk, args: Json) -> Json:
 
 
 ENTRIES: tuple[Entry, ...] = (
-    _entry(find_customer, "Find a customer.", read_only=True, email=TEXT),
-    _entry(list_orders, "List a customer's orders.", read_only=True, customer_id=TEXT),
+    _entry(find_customer, "Find a customer and what they have.", read_only=True, email=TEXT),
     _entry(get_order, "Show an order.", read_only=True, order_id=TEXT),
     _entry(get_product, "List the sizes of an item.", read_only=True, sku=TEXT),
-    _entry(get_subscription, "Show a customer's subscription.", read_only=True, customer_id=TEXT),
+    _entry(get_subscription, "Show a subscription.", read_only=True, subscription_id=TEXT),
     _entry(
         cancel_order, "Cancel an order.", order_id=TEXT, reason=_enum("changed_mind", "ordered_twice", "found_cheaper")
     ),
@@ -158,16 +155,16 @@ ENTRIES: tuple[Entry, ...] = (
         refund_order, "Refund an amount.", order_id=TEXT, amount=NUMBER, reason=_enum("damaged", "wrong_item", "late")
     ),
     _entry(change_address, "Change a delivery address.", order_id=TEXT, address=TEXT),
-    _entry(exchange_item, "Exchange a size.", order_id=TEXT, sku=TEXT, new_sku=TEXT),
+    _entry(exchange_item, "Exchange a size.", order_id=TEXT, new_sku=TEXT),
     _entry(
         change_subscription,
         "Change a subscription.",
-        optional="months",
+        optional=("months", "plan"),
         subscription_id=TEXT,
-        action=_enum("pause", "resume", "cancel"),
+        action=_enum("pause", "resume", "cancel", "change_plan"),
         months={"type": "integer"},
+        plan=_enum("mini", "classic", "family"),
     ),
-    _entry(change_plan, "Change the plan.", subscription_id=TEXT, plan=_enum("mini", "classic", "family")),
     _entry(issue_credit, "Give goodwill credit.", customer_id=TEXT, amount=NUMBER),
     _entry(escalate, "Pass an order to a team.", order_id=TEXT, queue=_enum("billing", "logistics")),
     _entry(close_ticket, "End the ticket.", resolution=_enum("done", "refused", "escalated"), statement=TEXT),
