@@ -1,0 +1,123 @@
+"""The rows of configuration that say how each coding-agent CLI is run headless. Starts nothing."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import Field, ValidationError
+
+from evolve.errors import ConfigError
+from evolve.proposers.proposal_file import what_is_wrong
+from evolve.records import Record, Usage
+from evolve.resources import resource
+
+SHIPPED_ROWS = "prompts/agents.toml"
+
+
+class UsageRow(Record):
+    """How tokens and money are read from an agent's JSON events. Paths are dotted; several are added up."""
+
+    event: dict[str, str] = Field(description="path to value: the events that carry usage")
+    mode: str = Field(pattern="^(sum|last)$", description="add up all such events, or the last one holds the total")
+    prompt_tokens: tuple[str, ...] = ()
+    cached_tokens: tuple[str, ...] = ()
+    completion_tokens: tuple[str, ...] = ()
+    cost_usd: tuple[str, ...] = Field(default=(), description="empty where the agent does not tell")
+
+
+class AgentRow(Record):
+    """One coding agent. `argv` may hold {prompt}, {prompt_file}, {workspace} and {evidence}."""
+
+    name: str
+    title: str
+    program: str
+    install: str = Field(description="the command that installs it")
+    argv: tuple[str, ...]
+    model_argv: tuple[str, ...] = Field(default=(), description="goes before argv[1:] where a model is set: {model}")
+    keys: tuple[str, ...] = Field(default=(), description="variables with credentials; handed on, and cut from output")
+    variables: tuple[str, ...] = Field(default=(), description="further variables handed on")
+    set_variables: dict[str, str] = Field(default={}, description="variables set for the agent")
+    usage: UsageRow | None = None
+
+    def command(self, program: str, *, model: str | None, places: Mapping[str, str]) -> list[str]:
+        """Return the argument list. Only whole placeholders are replaced, so a prompt may hold any braces."""
+        chosen = [part.replace("{model}", model) for part in self.model_argv] if model else []
+        first, *rest = self.argv
+        return [program, *(places.get(part, part) for part in (first, *chosen, *rest))]
+
+
+def read_rows(text: str, source: str) -> dict[str, AgentRow]:
+    """Parse a table of agents.
+
+    Raises:
+        ConfigError: the table does not parse or a row is not valid; names the row and `source`.
+    """
+    try:
+        table = tomllib.loads(text)
+        return {name: AgentRow(name=name, **row) for name, row in table.get("agents", {}).items()}
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{source} is not valid TOML: {error}") from error
+    except ValidationError as error:
+        raise ConfigError(f"{source} has a row that is not valid: {what_is_wrong(error)}") from error
+
+
+def shipped_rows() -> dict[str, AgentRow]:
+    """Return the rows that come with the package, by name."""
+    path = resource(SHIPPED_ROWS)
+    return read_rows(path.read_text("utf-8"), path.name)
+
+
+def find_row(name: str, more: Path | None = None) -> AgentRow:
+    """Return the row of an agent; rows of the file `more` outrank the shipped ones.
+
+    Raises:
+        ConfigError: there is none of that name.
+    """
+    rows = shipped_rows() | (read_rows(more.read_text("utf-8"), str(more)) if more else {})
+    if name not in rows:
+        raise ConfigError(f"no coding agent is called {name!r}; there are: {', '.join(sorted(rows))}")
+    return rows[name]
+
+
+class UsageReader:
+    """Collects usage from the lines that an agent prints; lines that are no JSON event are passed over."""
+
+    def __init__(self, row: UsageRow | None) -> None:
+        self._row = row
+        self.usage = Usage()
+
+    def read(self, line: bytes) -> None:
+        """Take one line of output into account."""
+        if self._row is None or not line.lstrip().startswith(b"{"):
+            return
+        try:
+            event = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            return
+        if all(_at(event, path) == value for path, value in self._row.event.items()):
+            found = _usage(event, self._row)
+            self.usage = found if self._row.mode == "last" else self.usage + found
+
+
+def _usage(event: Any, row: UsageRow) -> Usage:
+    costs = [cost for path in row.cost_usd if isinstance(cost := _at(event, path), (int, float))]
+    return Usage(
+        prompt_tokens=_total(event, row.prompt_tokens),
+        cached_tokens=_total(event, row.cached_tokens),
+        completion_tokens=_total(event, row.completion_tokens),
+        cost_usd=float(sum(costs)) if costs else None,
+    )
+
+
+def _total(event: Any, paths: tuple[str, ...]) -> int:
+    return sum(count for path in paths if isinstance(count := _at(event, path), int) and count > 0)
+
+
+def _at(event: Any, path: str) -> Any:
+    for key in path.split("."):
+        event = event.get(key) if isinstance(event, dict) else None
+    return event

@@ -1,0 +1,133 @@
+"""The `command` proposer: any coding-agent CLI, run headless in the workspace.
+
+What it says it did counts for nothing: the edit is read from the workspace, the idea from proposal.json.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from evolve.errors import ProposerError, UserError
+from evolve.prompts import render
+from evolve.proposers.agents import AgentRow, UsageReader
+from evolve.proposers.headless import Finished, run_headless
+from evolve.proposers.proposal_file import fingerprint, read_proposal
+from evolve.protocols import Assignment, Proposed
+
+CHECK_COMMAND = "evolve harness check ."
+PASSED_ON = frozenset(
+    """PATH HOME USER LOGNAME LANG LC_ALL LC_CTYPE TERM TZ TMPDIR XDG_CONFIG_HOME XDG_DATA_HOME XDG_CACHE_HOME
+    XDG_STATE_HOME SSL_CERT_FILE SSL_CERT_DIR NODE_EXTRA_CA_CERTS HTTP_PROXY HTTPS_PROXY NO_PROXY http_proxy https_proxy
+    no_proxy""".split()  # noqa: SIM905  a list of names reads better as text
+)
+"""Variables that every agent gets; all else, other credentials above all, is left out."""
+
+
+class CommandProposer:
+    """Runs one coding agent.
+
+    Args:
+        row: how the agent is started and how its usage is read.
+        environ: the host's environment, of which the agent gets a small part.
+        transcripts: folder for what the agent printed, secrets removed.
+        model: name of the model it shall use; None leaves that to the agent's own configuration.
+        templates: folder of prompts that outrank the packaged ones.
+    """
+
+    def __init__(
+        self,
+        row: AgentRow,
+        *,
+        environ: Mapping[str, str],
+        transcripts: Path,
+        model: str | None = None,
+        templates: Path | None = None,
+    ) -> None:
+        self._row = row
+        self._environ = environ
+        self._transcripts = transcripts
+        self._model = model
+        self._templates = templates
+
+    @property
+    def kind(self) -> str:
+        """command:NAME."""
+        return f"command:{self._row.name}"
+
+    async def propose(self, assignment: Assignment) -> Proposed:
+        """Run the agent in the workspace and read back what it did.
+
+        Raises:
+            UserError: the program is not installed.
+            ProposerError: it failed, timed out, or edited files without a valid proposal.json.
+        """
+        argv = self._command(assignment)
+        before = fingerprint(assignment.workspace)
+        usage = UsageReader(self._row.usage)
+        transcript = self._transcripts / f"{assignment.environment}-{assignment.number:03d}-{self._row.name}.log"
+        try:
+            finished = await run_headless(
+                argv,
+                cwd=assignment.workspace,
+                environ=self._agent_environ(),
+                timeout_s=assignment.timeout_s,
+                transcript=transcript,
+                secrets=[self._environ[name] for name in self._row.keys if self._environ.get(name)],
+                on_line=usage.read,
+            )
+        except OSError as error:
+            raise ProposerError(f"{self._row.title} cannot be started: {error}") from error
+        self._refuse_failure(finished, assignment, transcript)
+        changed = fingerprint(assignment.workspace) != before
+        proposal = read_proposal(assignment.workspace) if changed else None
+        return Proposed(proposal, usage=usage.usage, transcript=transcript)
+
+    def _command(self, assignment: Assignment) -> list[str]:
+        program = shutil.which(self._row.program, path=self._search_path())
+        if program is None:
+            raise UserError(
+                f"{self._row.title} is not installed: no program {self._row.program!r}; {self._row.install}"
+            )
+        prompt = task_prompt(assignment, self._templates)
+        prompt_file = assignment.evidence / "task.md"
+        prompt_file.write_text(prompt, "utf-8")
+        places = {
+            "{prompt}": prompt,
+            "{prompt_file}": str(prompt_file),
+            "{workspace}": str(assignment.workspace),
+            "{evidence}": str(assignment.evidence),
+        }
+        return self._row.command(program, model=self._model, places=places)
+
+    def _search_path(self) -> str:
+        """Return PATH with our own programs first, so that the agent can run the check that its task names."""
+        return os.pathsep.join(
+            [str(Path(sys.executable).parent), self._environ.get("PATH", "/usr/local/bin:/usr/bin:/bin")]
+        )
+
+    def _agent_environ(self) -> dict[str, str]:
+        names = PASSED_ON | {*self._row.keys, *self._row.variables}
+        kept = {name: value for name, value in self._environ.items() if name in names}
+        return {**kept, **self._row.set_variables, "PATH": self._search_path()}
+
+    def _refuse_failure(self, finished: Finished, assignment: Assignment, transcript: Path) -> None:
+        if finished.is_timeout:
+            raise ProposerError(f"{self._row.title} was stopped after {assignment.timeout_s:g} s; see {transcript}")
+        if finished.exit_code != 0:
+            said = f": {finished.last_line}" if finished.last_line else ""
+            raise ProposerError(f"{self._row.title} ended with exit code {finished.exit_code}{said}; see {transcript}")
+
+
+def task_prompt(assignment: Assignment, templates: Path | None = None) -> str:
+    """Return what a coding agent, or a person, is asked to do."""
+    return render(
+        "agent_task.md.j2",
+        templates=templates,
+        workspace=assignment.workspace,
+        evidence=assignment.evidence,
+        check=CHECK_COMMAND,
+    )

@@ -1,0 +1,94 @@
+"""The shipped rows of coding agents, and reading usage by them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evolve.errors import ConfigError
+from evolve.proposers.agents import UsageReader, find_row, read_rows, shipped_rows
+from evolve.records import Usage
+
+DOCS = Path(__file__).parents[2] / "docs" / "proposers.md"
+PLACES = {"{prompt}": "do {model} it", "{prompt_file}": "/e/task.md", "{workspace}": "/w", "{evidence}": "/e"}
+
+
+def test_the_documentation_lists_the_rows_that_ship() -> None:
+    """docs/proposers.md has one table row per shipped agent, with its program, keys and install command."""
+    table = dict(re.findall(r"^\| `command:(\w+)` \|(.*)\|$", DOCS.read_text("utf-8"), re.MULTILINE))
+    rows = shipped_rows()
+    assert table.keys() == rows.keys()
+    for name, row in rows.items():
+        for expected in (row.title, row.install, *row.keys):
+            assert expected in table[name]
+
+
+@pytest.mark.parametrize("name", sorted(shipped_rows()))
+def test_each_row_makes_a_complete_command(name: str) -> None:
+    """The prompt is one argument, no placeholder is left over, and a model can be chosen."""
+    row = shipped_rows()[name]
+    command = row.command("/bin/x", model="m-1", places=PLACES)
+    assert command.count("do {model} it") == 1
+    assert not any(part in PLACES for part in command)
+    assert any("m-1" in part for part in command)
+    assert not any("m-1" in part or "{model}" in part for part in row.command("/bin/x", model=None, places={}))
+    assert row.usage is not None
+    assert row.keys
+
+
+CODEX = {"input_tokens": 90, "cached_input_tokens": 40, "output_tokens": 7}
+CLAUDE = {"input_tokens": 5, "cache_read_input_tokens": 40, "cache_creation_input_tokens": 45, "output_tokens": 7}
+OPENCODE = {"input": 25, "output": 3, "reasoning": 1, "cache": {"read": 20, "write": 0}}
+
+
+@pytest.mark.parametrize(
+    ("name", "events", "usage"),
+    [
+        (
+            "codex",
+            [{"type": "item.completed"}, {"type": "turn.completed", "usage": CODEX}],
+            Usage(prompt_tokens=90, cached_tokens=40, completion_tokens=7),
+        ),
+        (
+            "claude",
+            [
+                {"type": "assistant", "message": {"usage": {"input_tokens": 5}}},
+                {"type": "result", "total_cost_usd": 0.5, "usage": CLAUDE},
+            ],
+            Usage(prompt_tokens=90, cached_tokens=40, completion_tokens=7, cost_usd=0.5),
+        ),
+        (
+            "opencode",
+            [{"type": "step_finish", "part": {"cost": 0.25, "tokens": OPENCODE}}] * 2,
+            Usage(prompt_tokens=90, cached_tokens=40, completion_tokens=8, cost_usd=0.5),
+        ),
+    ],
+)
+def test_usage_is_normalised(name: str, events: list[dict[str, Any]], usage: Usage) -> None:
+    """Three agents count differently; one record comes out. Other output is passed over."""
+    reader = UsageReader(find_row(name).usage)
+    for line in ("Reading prompt", "{broken", "[1]", *map(json.dumps, events)):
+        reader.read(line.encode())
+    assert reader.usage == usage
+
+
+def test_own_rows_outrank_the_shipped_ones(tmp_path: Path) -> None:
+    """A file of the user's adds agents and replaces rows of the same name."""
+    own = tmp_path / "agents.toml"
+    own.write_text('[agents.codex]\ntitle = "Mine"\nprogram = "x"\ninstall = "make"\nargv = ["{prompt}"]')
+    assert find_row("codex", own).title == "Mine"
+    assert find_row("claude", own).title == "Claude Code"
+
+
+def test_a_wrong_row_or_name_is_said_plainly() -> None:
+    """Broken TOML, an unknown key and an unknown agent are configuration errors that name the fault."""
+    with pytest.raises(ConfigError, match="not valid TOML"):
+        read_rows("[agents", "mine.toml")
+    with pytest.raises(ConfigError, match="program: Field required"):
+        read_rows('[agents.x]\ntitle = "X"', "mine.toml")
+    with pytest.raises(ConfigError, match="claude, codex, opencode"):
+        find_row("cursor")
