@@ -1,10 +1,10 @@
 """The order of the classes, recovery, and the judge."""
 
 import pytest
+from handmade import DESK, HOUSE, act, episode, step
 
 from evolve.classify.label import class_counts, label_failure
 from evolve.records import Episode, FailureClass, Tool
-from handmade import DESK, HOUSE, act, episode, step
 
 CANCEL = {"order_id": "O-7", "reason": "changed_mind"}
 WRONG_NAME = step("cancelOrder", CANCEL, error="unknown_tool")
@@ -34,7 +34,11 @@ def test_a_recovered_slip_is_no_action_failure() -> None:
 
 def test_slips_that_fill_half_of_the_episode_dominate_it() -> None:
     """An episode that is mostly slips is an action failure, recovered or not; the most frequent slip names it."""
-    slips = [act("eat apple", error="no_effect"), act("eat pear", error="no_effect"), act("opeen door", error="no_effect")]
+    slips = [
+        act("eat apple", error="no_effect"),
+        act("eat pear", error="no_effect"),
+        act("opeen door", error="no_effect"),
+    ]
     seen = episode(slips[2], *slips[:2], act("look"), act("open door"), admissible=("look", "open door"))
     label = label_failure(seen, HOUSE)
     assert (label.signature, label.step) == ("not_admissible:take_action:none", 1)

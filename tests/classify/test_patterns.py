@@ -1,12 +1,13 @@
 """Support, counter-support, order, excerpts and common procedures."""
 
+from handmade import DESK, ENVIRONMENT, HOUSE, act, episode, step
+
 from evolve.classify.excerpt import excerpt_of, visible
 from evolve.classify.label import label_failure
 from evolve.classify.masking import masked
 from evolve.classify.patterns import find_patterns, pattern_id
 from evolve.classify.procedures import common_sequence
 from evolve.records import Episode, FailureClass, Pattern, Tool
-from handmade import DESK, ENVIRONMENT, HOUSE, act, episode, step
 
 REFUSAL = "Order {} is shipped; only pending orders can be cancelled."
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
+from handmade import DESK, HOUSE
 
 from evolve.classify.readings import read_calls, repaired_object, spoken_actions
-from handmade import DESK, HOUSE
 
 SCHEMAS = {tool.name: tool.parameters for tool in DESK}
 ORDER = {"order_id": "O-1"}

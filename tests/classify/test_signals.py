@@ -1,10 +1,10 @@
 """Each signal, where it must be seen and where it must not."""
 
 import pytest
+from handmade import DESK, HOUSE, act, episode, step
 
 from evolve.classify.signals import find_signals
 from evolve.records import Episode, FailureClass, Tool
-from handmade import DESK, HOUSE, act, episode, step
 
 ACTIONS = ("open fridge 1", "go to drawer 1", "look")
 CANCEL = {"order_id": "O-7", "reason": "changed_mind"}

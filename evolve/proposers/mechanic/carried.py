@@ -64,11 +64,14 @@ def fruitless(view: View, most: int = 5) -> list[str]:
 def untried(view: View, most: int = 8) -> list[str]:
     """Return published actions not tried in this episode, first those that share most words with the task."""
     tried = {spelt(call) for call in map(called, view.history) if call is not None}
-    task = {word.strip(".,:;!?'\"").lower() for word in view.task.split()}
     left = [action for action in view.admissible or () if action not in tried]
 
+    def words(text: str) -> set[str]:
+        stripped = (word.strip(".,:;!?'\"").lower().rstrip("s") for word in text.split())
+        return {word for word in stripped if len(word) >= 3}
+
     def shared(action: str) -> int:
-        return len({word for word in action.lower().split()[1:] if len(word) >= 3} & task)
+        return len(words(action.partition(" ")[2]) & words(view.task))
 
     return sorted(left, key=lambda action: (-shared(action), left.index(action)))[:most]
 
