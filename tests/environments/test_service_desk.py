@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from copy import deepcopy
+from pathlib import Path
 
 import pytest
 
@@ -17,8 +18,10 @@ from evolve.environments.service_desk.families import FAMILIES
 from evolve.environments.service_desk.gold import gold_calls
 from evolve.environments.service_desk.heldout_tickets import CANARY, HELDOUT, heldout_cases
 from evolve.environments.service_desk.loop_tickets import GUARD, TRAIN, loop_cases
+from evolve.environments.service_desk.policy import LIMITS, RULES
 from evolve.environments.service_desk.scoring import Closing, says_enough, score
 from evolve.environments.service_desk.session import DeskSession
+from evolve.environments.service_desk.tools import TOOLS
 from evolve.errors import ConfigError, SealError, UserError
 from evolve.records import Look, Split
 
@@ -184,6 +187,24 @@ def test_the_canary_stands_in_heldout_gold_only() -> None:
         assert CANARY not in case.task.model_dump_json()
         assert not any(CANARY in str(call) for call in gold_calls(case))
     assert create({}).card.canary == CANARY
+
+
+def test_the_page_tells_the_whole_policy() -> None:
+    """The page in docs lists each refusal with its kind, each tool, family and count as the code has them."""
+    page = (Path(__file__).parents[2] / "docs/environments/service_desk.md").read_text()
+    for rule in RULES:
+        words = rule.template
+        for name, limit in LIMITS.items():
+            words = words.replace(f"{{{name}}}", str(limit))
+        assert f"| {words} | `{rule.kind}` |" in page
+    for tool in TOOLS:
+        assert f"| `{tool.name}` |" in page
+    for family, case in zip(FAMILIES, TRAIN_CASES, strict=False):
+        row = f"{family.__doc__} | {case.draft.gold.resolution} | {len(gold_calls(case))} |"
+        assert f"| `{family.__name__}` | {row}" in page
+    assert f"| train | {len(TRAIN_CASES)} |" in page
+    assert f"| guard | {len(GUARD_CASES)} |" in page
+    assert f"| heldout | {len(HELDOUT_CASES)} |" in page
 
 
 def test_only_own_tasks_open() -> None:

@@ -71,13 +71,16 @@ class Rule:
     code: str = ""
     kind: ErrorKind = ErrorKind.REJECTED
 
+    @property
+    def template(self) -> str:
+        """The whole answer, its facts still in braces."""
+        if self.kind is ErrorKind.NO_EFFECT:
+            return f"No change: {self.text}"
+        return f"Refused ({self.code}): {self.text}" if self.code else f"Refused: {self.text}"
+
     def refuse(self, attempt: Attempt) -> Observation:
         """Say no in the rule's words."""
-        if self.kind is ErrorKind.NO_EFFECT:
-            opening = "No change: "
-        else:
-            opening = f"Refused ({self.code}): " if self.code else "Refused: "
-        return Observation(text=opening + self.text.format(**_facts(attempt)), error_kind=self.kind)
+        return Observation(text=self.template.format(**_facts(attempt)), error_kind=self.kind)
 
 
 def _facts(attempt: Attempt) -> Json:
