@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import json
 import re
@@ -15,6 +14,7 @@ from evolve import rules
 from evolve.classify.patterns import find_patterns
 from evolve.errors import ProposerError
 from evolve.harness.artifact import read_folder, read_harness
+from evolve.harness.lint_code import lint_rules
 from evolve.proposers.mechanic import Mechanic
 from evolve.proposers.mechanic.recipes import RECIPES
 from evolve.protocols import Assignment, Proposed
@@ -108,12 +108,11 @@ SPEAKS = [
 
 @pytest.mark.parametrize(("unit", "seen"), SPEAKS, ids=[unit for unit, _ in SPEAKS])
 def test_signature_becomes_its_unit(unit: str, seen: tuple[list[Episode], tuple[Tool, ...]], bench: Bench) -> None:
-    """The unit of the recipe is among what is proposed, and the harness with all proposed units reads."""
+    """The unit of the recipe is among what is proposed, and the harness with all proposed units reads and lints."""
     units = bench.propose_all(patterns_of(*seen))
     assert any(proposed.startswith(unit) for proposed in units)
     harness = read_harness(read_folder(bench.workspace))
-    for source in harness.rule_sources.values():
-        ast.parse(source)
+    assert [finding for name, source in harness.rule_sources.items() for finding in lint_rules(name, source)] == []
 
 
 def test_every_recipe_has_a_case() -> None:
@@ -253,6 +252,13 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 FIND = tool("find", first=TEXT, city=TEXT)
 LIST = tool("list_items")
 SEEN = [act("look", "A room."), act("look", "A room.")]
+
+
+def test_all_rules_together_pass_the_lint(sources: dict[str, str]) -> None:
+    """A harness that took every recipe stays within the size and the constructs that rule files are allowed."""
+    assert [finding for name, source in sources.items() for finding in lint_rules(name, source)] == []
+
+
 TURNS = [
     ("rescue-text-call", view(DESK, now=step(text="get_order('O-7')")), rules.Rewrite("get_order", ORDER)),
     ("rescue-text-call", view(DESK, now=step(text="get_order('O-7') get_order('O-8')")), rules.PASS),
