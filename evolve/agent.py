@@ -14,7 +14,8 @@ from typing import Protocol, TypeVar
 
 import orjson
 
-from evolve.harness.runtime import EpisodeHarness, HarnessRuntime, Realized
+from evolve.harness.episode import EpisodeHarness, Realized
+from evolve.harness.runtime import HarnessRuntime
 from evolve.models.cache import Answered
 from evolve.protocols import Environment, EnvironmentCard, ModelRequest, Session
 from evolve.records import (
@@ -79,7 +80,9 @@ async def play(environment: Environment, task: Task, trial: int, *, model: Asker
     session = await off_loop(card, environment.open, task, trial)
     harness = await runtime.begin(session.opening, session.tools, task_text=task.text, step_limit=card.step_limit)
     try:
-        player = Player(card, session, harness, model, name, stream="" if model.fingerprint.is_greedy else f"{task.task_id}/{trial}")
+        player = Player(
+            card, session, harness, model, name, stream="" if model.fingerprint.is_greedy else f"{task.task_id}/{trial}"
+        )
         stop = await player.play()
         score = await off_loop(card, session.score)
     finally:

@@ -31,7 +31,9 @@ class RolloutSettings(Section):
     """How episodes are produced."""
 
     concurrency: int = Field(default=8, ge=1, le=1000, description="episodes at once")
-    episode_timeout_s: float = Field(default=900.0, gt=0, description="seconds for one episode; more is an error, not a failure")
+    episode_timeout_s: float = Field(
+        default=900.0, gt=0, description="seconds for one episode; more is an error, not a failure"
+    )
     retries: int = Field(default=2, ge=0, le=10, description="further attempts after an infrastructure error")
     error_share: float = Field(default=0.2, gt=0, le=1, description="share of errored episodes that stops the run")
 
@@ -60,10 +62,14 @@ class GateSettings(Section):
     """How a candidate is tested."""
 
     policy: Literal["explore", "standard", "strict"] = "standard"
-    max_trials: int = Field(default=16, ge=1, le=64, description="trials per task and arm at most; 1 for a greedy model")
+    max_trials: int = Field(
+        default=16, ge=1, le=64, description="trials per task and arm at most; 1 for a greedy model"
+    )
     screen_tasks: int = Field(default=8, ge=1, description="targeted failing tasks in the screen")
     screen_sentries: int = Field(default=4, ge=0, description="passing tasks in the screen")
-    cost_factor: float = Field(default=1.5, ge=1.0, description="tokens per episode, against the incumbent, that are too many")
+    cost_factor: float = Field(
+        default=1.5, ge=1.0, description="tokens per episode, against the incumbent, that are too many"
+    )
 
 
 class BudgetSettings(Section):
@@ -77,7 +83,9 @@ class BudgetSettings(Section):
 class LedgerSettings(Section):
     """Where the ledger lives: a file of the workspace, or a database by URL."""
 
-    url: str = Field(default="", description="empty: .evolve/ledger.sqlite in the workspace; else e.g. postgresql+psycopg://…")
+    url: str = Field(
+        default="", description="empty: .evolve/ledger.sqlite in the workspace; else e.g. postgresql+psycopg://…"
+    )
 
 
 class Config(Section):
@@ -87,7 +95,7 @@ class Config(Section):
     environment: str = Field(default="household", description="name of the environment to evolve for")
     environments: dict[str, dict[str, Any]] = Field(default={}, description="options of each environment, by name")
     iterations: int = Field(default=5, ge=1, le=1000)
-    model: ModelSettings = ModelSettings()
+    model: ModelSettings = ModelSettings(kind="openai")
     rollout: RolloutSettings = RolloutSettings()
     harness: HarnessSettings = HarnessSettings()
     proposer: ProposerSettings = ProposerSettings()

@@ -203,6 +203,10 @@ class Completion(Record):
     malformed: str | None = None
 
 
+Effect = Literal["note", "block", "rewrite", "probe", "force", "let_through"]
+FaultKind = Literal["raised", "timeout", "nonsense", "over_strength", "crashed"]
+
+
 class Firing(Record):
     """One time a unit changed something. `step` is -1 before the episode; a probe is a firing too."""
 
@@ -210,7 +214,7 @@ class Firing(Record):
     layer: Layer
     strength: Strength
     step: int
-    effect: Literal["note", "block", "rewrite", "probe", "force", "let_through"]
+    effect: Effect
     before: str = ""
     after: str = ""
 
@@ -220,7 +224,7 @@ class Fault(Record):
 
     unit: str
     step: int
-    kind: Literal["raised", "timeout", "nonsense", "over_strength", "crashed"]
+    kind: FaultKind
     message: str
 
 

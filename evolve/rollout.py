@@ -17,6 +17,7 @@ from evolve.harness.runtime import HarnessRuntime
 from evolve.progress import Finished, Progress, Started
 from evolve.protocols import Environment
 from evolve.records import Episode, Task
+from evolve.store import Purpose
 
 RETRY_PAUSE_S = 0.5
 SHARE_NEEDS = 10
@@ -64,7 +65,7 @@ class Rollout:
         self._progress = progress
         self._stop = stop
 
-    async def roll_out(self, jobs: Sequence[Job], purpose: str) -> list[Episode]:
+    async def roll_out(self, jobs: Sequence[Job], purpose: Purpose) -> list[Episode]:
         """Return an episode for each job, in order; what is on record is not played again.
 
         Raises:
@@ -83,13 +84,15 @@ class Rollout:
     def _name(self, job: Job) -> str:
         return episode_id(self.environment.card, job.task, job.trial, self.model.fingerprint, job.runtime.digest)
 
-    async def _link(self, jobs: Sequence[Job], names: Sequence[str], known: dict[str, Episode], purpose: str) -> None:
+    async def _link(
+        self, jobs: Sequence[Job], names: Sequence[str], known: dict[str, Episode], purpose: Purpose
+    ) -> None:
         """Note for each arm which episodes it used, also those that were on record or that two arms share."""
         for arm in sorted({job.arm for job in jobs}):
             mine = [known[name] for name, job in zip(names, jobs, strict=True) if job.arm == arm]
             await self._archive.link(mine, run_id=self._run_id, arm=arm, purpose=purpose)
 
-    async def _play_all(self, jobs: dict[str, Job], purpose: str) -> dict[str, Episode]:
+    async def _play_all(self, jobs: dict[str, Job], purpose: Purpose) -> dict[str, Episode]:
         waiting = iter(jobs.items())
         done: dict[str, Episode] = {}
         try:
@@ -101,7 +104,7 @@ class Rollout:
         return done
 
     async def _drain(
-        self, waiting: Iterable[tuple[str, Job]], done: dict[str, Episode], total: int, purpose: str
+        self, waiting: Iterable[tuple[str, Job]], done: dict[str, Episode], total: int, purpose: Purpose
     ) -> None:
         for name, job in waiting:
             if self._stop.is_set():

@@ -139,7 +139,9 @@ def read_harness(files: Mapping[str, bytes]) -> Harness:
     """
     _refuse_unknown_files(files)
     if "harness.toml" not in files:
-        raise HarnessError("harness.toml is missing; the smallest harness is that file with schema_version and environment")
+        raise HarnessError(
+            "harness.toml is missing; the smallest harness is that file with schema_version and environment"
+        )
     harness = Harness(
         files=dict(files),
         digest=harness_digest(files),
@@ -157,7 +159,9 @@ def _refuse_unknown_files(files: Mapping[str, bytes]) -> None:
     for path in sorted(files):
         is_skill = PurePosixPath(path).match("skills/*.md")
         if path not in known and not is_skill:
-            raise HarnessError(f"{path} does not belong in a harness folder (expected: {', '.join(sorted(known))}, skills/*.md)")
+            raise HarnessError(
+                f"{path} does not belong in a harness folder (expected: {', '.join(sorted(known))}, skills/*.md)"
+            )
 
 
 def _text(path: str, files: Mapping[str, bytes]) -> str:

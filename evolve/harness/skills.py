@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 import bm25s
 import numpy as np
+from bm25s.stopwords import STOPWORDS_EN
 
 from evolve.harness.artifact import Skill
 
 _WORD = re.compile(r"[a-z0-9]+")
-_STOP = frozenset("a an and are as at be by for from has in into is it its of on or that the then to was were with".split())
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in _WORD.findall(text.lower()) if word not in _STOP]
+    return [word for word in _WORD.findall(text.lower()) if word not in STOPWORDS_EN]
 
 
 class SkillIndex:

@@ -1,0 +1,138 @@
+"""The layout of a workspace on disk, and how one is made. Holds paths; opens nothing by itself."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from evolve.errors import UserError
+from evolve.harness.artifact import read_folder
+from evolve.prompts import render
+from evolve.resources import resource
+
+ARTIFACTS = "harness_artifacts"
+USER_PROMPTS = ("brief.md.j2", "agent_task.md.j2", "openai_proposer.md.j2")
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A git repository with evolve.toml, harness_artifacts/, prompts/, traces/ and the state in .evolve/."""
+
+    root: Path
+
+    @property
+    def config_file(self) -> Path:
+        """evolve.toml."""
+        return self.root / "evolve.toml"
+
+    @property
+    def traces(self) -> Path:
+        """Where episodes are kept; not in git."""
+        return self.root / "traces"
+
+    @property
+    def prompts(self) -> Path:
+        """Templates that outrank the packaged ones."""
+        return self.root / "prompts"
+
+    @property
+    def state(self) -> Path:
+        """Ledger, lock, worktrees; not in git."""
+        return self.root / ".evolve"
+
+    @property
+    def ledger_url(self) -> str:
+        """URL of the default ledger."""
+        return f"sqlite:///{self.state / 'ledger.sqlite'}"
+
+    @property
+    def lock_file(self) -> Path:
+        """One writer at a time."""
+        return self.state / "lock"
+
+    @property
+    def stop_file(self) -> Path:
+        """A file of this name ends a run cleanly."""
+        return self.root / "STOP"
+
+    @property
+    def reports(self) -> Path:
+        """Where HTML reports go."""
+        return self.state / "reports"
+
+    def harness_path(self, environment: str) -> str:
+        """Path of a harness folder inside the repository."""
+        return f"{ARTIFACTS}/{environment}"
+
+    def completions(self, fingerprint_digest: str) -> Path:
+        """The completion cache of one model."""
+        return self.traces / "completions" / f"{fingerprint_digest[:16]}.jsonl"
+
+    def candidate_folder(self, candidate_id: str) -> Path:
+        """What a proposer gets: `workspace/` to edit and `evidence/` to read."""
+        return self.state / "candidates" / candidate_id
+
+    def worktree(self, candidate_id: str) -> Path:
+        """The host's own worktree of a candidate."""
+        return self.state / "worktrees" / candidate_id
+
+
+def find_workspace(start: Path) -> Workspace:
+    """Return the workspace that holds `start`.
+
+    Raises:
+        UserError: no folder from there upwards has an evolve.toml.
+    """
+    for folder in (start.resolve(), *start.resolve().parents):
+        if (folder / "evolve.toml").is_file():
+            return Workspace(folder)
+    raise UserError(
+        f"{start.resolve()} is not in an evolve workspace (no evolve.toml); make one with `evolve init PATH`"
+    )
+
+
+def starting_files(environments: Iterable[str]) -> dict[str, bytes]:
+    """Return the files of a new workspace by path: configuration, seed harnesses, prompts."""
+    names = sorted(environments)
+    files = {
+        "evolve.toml": render("workspace/evolve.toml.j2", environments=names).encode(),
+        ".env.example": render("workspace/env.example.j2").encode(),
+        ".gitignore": render("workspace/gitignore.j2").encode(),
+        "traces/.gitkeep": b"",
+    }
+    for name in USER_PROMPTS:
+        files[f"prompts/{name}"] = (resource("prompts") / name).read_bytes()
+    for name in names:
+        for path, content in seed_harness(name).items():
+            files[f"{ARTIFACTS}/{name}/{path}"] = content
+    return files
+
+
+def seed_harness(environment: str) -> dict[str, bytes]:
+    """Return the seed harness of an environment; one that ships none gets an empty harness."""
+    folder = resource("harness_artifacts") / environment
+    if folder.is_dir():
+        return read_folder(folder)
+    return {"harness.toml": f'schema_version = 1\nenvironment = "{environment}"\n'.encode()}
+
+
+def write_files(root: Path, files: dict[str, bytes]) -> None:
+    """Write the files of a new workspace.
+
+    Raises:
+        UserError: one of them exists already; nothing is written then.
+    """
+    taken = sorted(path for path in files if (root / path).exists())
+    if taken:
+        raise UserError(f"{root} holds {taken[0]} already; choose an empty folder, or remove it first")
+    for path, content in files.items():
+        target = root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a scratch folder of ours, whatever state a kill left it in."""
+    shutil.rmtree(folder, ignore_errors=True)
