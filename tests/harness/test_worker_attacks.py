@@ -1,0 +1,397 @@
+"""What hostile rule code tries, and that none of it gets out.
+
+An attack reports REACHED. Where a kernel layer is the defence, the same attack is played twice: with the layers
+it must fail, without them it must succeed, or the test would show nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from worker_play import ESCAPE, HEAD, OPENING, STOCK, Stage, ask_one, rule
+
+from evolve.harness.worker import Layers, RuleReply, WorkerPool
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel layers are those of Linux")
+CANARY = "REACHED-5d1f"
+Play = Callable[..., RuleReply]
+
+READS = {
+    "open by path": "return Block(sys.modules['builtins'].open(view.text).read())",
+    "io": "return Block(sys.modules['io'].FileIO(view.text).readall().decode())",
+    "os": "return Block(os.read(os.open(view.text, 0), 99).decode())",
+    "stat": "return Block('REACHED ' + str(os.stat(view.text).st_size))",
+    "up and down": "return Block(sys.modules['builtins'].open('/proc/self/cwd/../' + view.text).read())",
+    "popen": "return Block(os.popen('cat ' + view.text).read())",
+    "system": "return Block('REACHED') if os.system('true') == 0 else PASS",
+    "exec": "os.execv('/bin/sh', ['sh', '-c', 'sleep 9'])",
+    "raw system call": """
+libc = sys.modules["ctypes"].CDLL(None, use_errno=True)
+opened = libc.open(view.text.encode(), 0)
+return Block("REACHED") if opened >= 0 else 1 / 0
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def play() -> Iterator[Play]:
+    with Stage() as stage:
+        yield stage.play
+
+
+@pytest.fixture
+def is_contained(play: Play) -> Callable[..., None]:
+    """Play an attack with the layers: it must fail; and without them: it must get through."""
+
+    def playing(body: str, text: str = "", *, has_control: bool = True) -> None:
+        reply = play(body, text=text)
+        assert reply.kind in ("fault", "pass")
+        assert "REACHED" not in reply.text
+        if has_control:
+            assert "REACHED" in play(body, text=text, layers=Layers.NONE).text
+
+    return playing
+
+
+@pytest.mark.parametrize("name", [name for name in READS if name != "exec"])
+def test_files_and_programs_are_out_of_reach(is_contained, name, tmp_path):
+    """A gold file that everybody may read cannot be read, measured, or handed to a program."""
+    gold = tmp_path / "gold.txt"
+    gold.write_text(CANARY)
+    is_ordinary = os.geteuid() != 0  # whose forks end at RLIMIT_NPROC
+    is_contained(READS[name], str(gold), has_control=not (is_ordinary and name in ("popen", "system")))
+
+
+def test_a_link_to_a_file_is_no_way_in(is_contained, tmp_path):
+    """A symbolic link is not followed to the gold file either."""
+    (tmp_path / "gold.txt").write_text(CANARY)
+    (tmp_path / "link").symlink_to(tmp_path / "gold.txt")
+    is_contained(READS["open by path"], str(tmp_path / "link"))
+
+
+def test_another_program_cannot_take_the_worker_over(play):
+    """`exec` fails with the layers; without them the worker is gone and its rules are off."""
+    assert "PermissionError" in play(READS["exec"]).text
+    assert play(READS["exec"], layers=Layers.NONE, patience_s=0.3).fault in ("timeout", "crashed")
+
+
+MEMORY = """
+process, address = view.text.split()
+with sys.modules["builtins"].open("/proc/" + process + "/mem", "rb", 0) as memory_of_host:
+    memory_of_host.seek(int(address))
+    return Block(memory_of_host.read(12).decode())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's ptrace scope may hide the control's success")
+def test_the_memory_of_the_host_is_out_of_reach(is_contained):
+    """A secret in the host's heap, at a known address, is not readable even as root."""
+    secret = ctypes.create_string_buffer(CANARY.encode())
+    where = f"{os.getpid()} {ctypes.addressof(secret)}"
+    is_contained(MEMORY, where)
+
+
+def test_the_worker_holds_nothing_of_the_host(play, monkeypatch):
+    """Garbage collector, frames, environment and arguments hold no secret, no key and no path of the host's data."""
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    held = f"host heap {CANARY}"
+    body = """
+gc = sys.modules["gc"]
+words = []
+for thing in gc.get_objects():
+    if isinstance(thing, dict):
+        words += [v for v in list(thing.values()) + list(thing) if isinstance(v, str)]
+frame, names = sys._getframe(), []
+while frame:
+    names.append(frame.f_code.co_name)
+    frame = frame.f_back
+found = [w for w in words + list(os.environ.values()) + sys.argv if "REACHED" in w and len(w) < 30 and w != "REACHED"]
+return Block(repr([sorted(os.environ), len(sys.argv), found, "play" in names]))
+"""
+    assert held
+    expected = "[['LC_CTYPE', 'PATH', 'PYTHONHASHSEED'], 1, [], False]"  # the first is Python's own, in a C locale
+    assert play(body).text in (expected, expected.replace("'LC_CTYPE', ", ""))
+
+
+SOCKETS = {
+    "TCP": "s = m.socket(); s.connect(('127.0.0.1', int(view.text)))",
+    "UDP": "s = m.socket(m.AF_INET, m.SOCK_DGRAM); s.sendto(b'x', ('127.0.0.1', 9))",
+    "listening": "s = m.socket(); s.bind(('127.0.0.1', 0)); s.listen()",
+    "unix path": "s = m.socket(m.AF_UNIX); s.connect('/nowhere')",
+    "unix abstract": "s = m.socket(m.AF_UNIX); s.bind(chr(0) + 'evolve-test-' + str(os.getpid()))",
+    "socket pair": "m.socketpair()",
+}
+
+
+@pytest.mark.parametrize("name", SOCKETS)
+def test_no_socket_can_be_made(is_contained, name):
+    """No kind of network or local socket exists for a rule."""
+    body = f"""
+m = sys.modules["socket"]
+try:
+    {SOCKETS[name]}
+except FileNotFoundError:
+    pass
+return Block("REACHED")
+"""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        is_contained(body, port)
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers are those of x86_64")
+def test_rare_system_calls_are_refused(play):
+    """Each of the calls that have been used to leave filters answers EPERM, also when made by number."""
+    numbers = {"io_uring_setup": 425, "openat2": 437, "open_by_handle_at": 304, "clone3": 435, "execveat": 322}
+    numbers |= {"ptrace": 101, "pidfd_open": 434, "pidfd_getfd": 438, "memfd_create": 319, "bpf": 321, "unshare": 272}
+    numbers |= {"process_vm_readv": 310, "userfaultfd": 323, "keyctl": 250, "prctl": 157, "prlimit64": 302, "kill": 62}
+    numbers |= {"mount": 165, "dup": 32, "close": 3, "rt_sigaction": 13, "setns": 308, "shmget": 29, "mq_open": 240}
+    body = f"""
+ctypes = sys.modules["ctypes"]
+libc = ctypes.CDLL(None, use_errno=True)
+odd = []
+for name, number in {numbers!r}.items():
+    ctypes.set_errno(0)
+    if libc.syscall(number, 0, 0, 0, 0, 0) != -1 or ctypes.get_errno() != 1:
+        odd.append(name)
+return Block(repr(odd))
+"""
+    assert play(body).text == "[]"
+
+
+def test_memory_cannot_be_made_executable(is_contained):
+    """A rule cannot map machine code of its own."""
+    body = "sys.modules['mmap'].mmap(-1, 4096, prot=7); return Block('REACHED')"
+    is_contained(body)
+
+
+FORKS = {
+    "fork": "if os.fork() == 0:\n    os._exit(0)\nreturn Block('REACHED')",
+    "thread": "sys.modules['_thread'].start_new_thread(lambda: None, ()); return Block('REACHED')",
+}
+
+
+@pytest.mark.parametrize("name", FORKS)
+def test_no_process_and_no_thread_can_be_started(is_contained, name):
+    """Neither a fork bomb nor a daemon that outlives the episode can begin."""
+    is_contained(FORKS[name], has_control=os.geteuid() == 0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user cannot fork here at all")
+def test_without_layers_a_child_of_a_worker_dies_with_its_group():
+    """In the weakest tier a forked child that stays in the group is killed when the episode ends."""
+
+    async def playing() -> None:
+        async with WorkerPool(minimum_tier="rlimits", layers=Layers.NONE) as pool:
+            body = "child = os.fork()\nif child == 0:\n    while True:\n        pass\nreturn Block(str(child))"
+            worker = await pool.start_episode({"action.py": rule(body, top=ESCAPE)}, OPENING)
+            child = int((await ask_one(worker)).text)
+            assert _runs(child)
+            await worker.close()
+            for _ in range(50):
+                if not _runs(child):
+                    return
+                await asyncio.sleep(0.01)
+            pytest.fail("the child outlived the episode")
+
+    asyncio.run(playing())
+
+
+def _runs(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().split(")")[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("body", "fault", "word"),
+    [
+        ("return Block(str(len(bytearray(2 << 30))))", "raised", "MemoryError"),
+        ("f = lambda n: f(n + 1)\nf(0)", "raised", "RecursionError"),
+        ("return Block(str(re.match('(a+)+$', 'a' * 40 + 'b')))", "timeout", "processor time"),
+        ("return Block(str(9**9**9)[:9])", "timeout", "processor time"),
+        ("while True:\n    pass", "timeout", "action.py:"),
+        (
+            "while True:\n    try:\n        while True: pass\n    except Exception:\n        pass",
+            "timeout",
+            "action.py:",
+        ),
+        ("class Stuck:\n    def __del__(self):\n        while True: pass\nx = Stuck()\nx = 1\nreturn PASS", None, ""),
+        ("raise SystemExit(0)", "raised", "SystemExit"),
+        ("class E(Exception):\n    def __str__(self):\n        1 / 0\nraise E", "raised", "E: no message"),
+        ("class E(Exception):\n    def __str__(self):\n        while True: pass\nraise E", "raised", "E"),
+    ],
+)
+def test_waste_ends_at_its_limit_and_the_worker_lives(play, body, fault, word):
+    """Memory, recursion, regular expressions, numbers and loops cost the rule its turn, and nobody else."""
+    reply = play(body)
+    assert reply.fault == fault
+    assert word in reply.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "while True:\n    try:\n        while True: pass\n    except BaseException:\n        pass",
+        "os.read(3, 1)",
+        "sys.modules['signal'].setitimer(2, 0)\nwhile True:\n    pass",
+    ],
+)
+def test_a_hang_that_nothing_else_ends_is_killed(play, body):
+    """A rule that swallows or disarms its own limit is killed with its worker after the host's patience."""
+    reply = play(body, call_timeout_s=0.05, patience_s=0.4)
+    assert reply.fault == "timeout"
+    assert "BaseException" in body or "0.4 s" in reply.text  # the first may also be caught between its two loops
+
+
+@pytest.mark.parametrize(
+    ("top", "word"),
+    [
+        ("while True: pass", "processor time"),
+        ("while True:\n    try:\n        while True: pass\n    except BaseException: pass", "load"),
+        ("import os", "may not import 'os'"),
+        ("def (", "action.py:2"),
+        ("1 / 0", "action.py:2: ZeroDivisionError"),
+        ("raise SystemExit", "SystemExit"),
+        (ESCAPE + "os._exit(0)", "died"),
+        (ESCAPE + "os.kill(os.getpid(), 9)", "PermissionError"),
+        (ESCAPE + "os.write(3, b'{\"declarations\":[]}\\n')", "more than one answer"),
+        ("@trajectory_rule(id='trajectory.x', strength='note', evidence='e')\ndef y(v, m): return PASS", "layer"),
+        ("@action_rule(id='action.stock', strength='note', evidence='e')\ndef y(v, m): return PASS", "twice"),
+        ("@action_rule(id='Bad', strength='note', evidence='e')\ndef y(v, m): return PASS", "'Bad'"),
+        ("@action_rule(id='action.y', strength='hard', evidence='e')\ndef y(v, m): return PASS", "hard"),
+    ],
+)
+def test_a_file_that_does_not_load_is_said_so(top, word):
+    """Whatever a file does while it loads, the host gets one sentence, and the next episode starts."""
+
+    async def playing() -> None:
+        async with WorkerPool(load_timeout_s=0.1, patience_s=0.5) as pool:
+            worker = await pool.start_episode({"action.py": HEAD + top + "\n" + STOCK}, OPENING)
+            assert worker.load_error is not None
+            assert word in worker.load_error
+            assert worker.declarations == ()
+            after = await pool.start_episode({"action.py": HEAD + STOCK}, OPENING)
+            assert (await ask_one(after, "action.stock", "a")).text == "stock a"
+
+    asyncio.run(playing())
+
+
+def test_output_goes_nowhere(play, capfd):
+    """Fifty megabytes on standard output costs the host nothing and shows nowhere."""
+    body = "for _ in range(50):\n    print('x' * 2**20)\nos.write(2, b'y' * 2**20)\nreturn PASS"
+    assert play(body, call_timeout_s=10).kind == "pass"
+    assert capfd.readouterr() == ("", "")
+
+
+LIE = "os.write(3, {line})\nreturn PASS"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "b'{\"score\":1}\\n'",
+        'b\'{"id":99,"outcomes":[{"kind":"pass"}]}\\n\'',
+        'b\'{"id":1,"outcomes":[]}\\n\'',
+        'b\'{"id":1,"outcomes":[{"kind":"pass"},{"kind":"pass"}]}\\n\'',
+        'b\'{"id":1,"outcomes":[{"kind":"pass"}],"score":1}\\n\'',
+        "b'{\"id\":NaN}\\n'",
+        "b'[' * 100000 + b']' * 100000 + b'\\n'",
+        "b'9' * 5000 + b'\\n'",
+        "b'\"' + bytes([255, 0]) + b'\"\\n'",
+        "b'\"' + chr(92).encode() + b'ud800\"\\n'",
+        "sys.modules['marshal'].dumps({'id': 1}) + b'\\n'" if "marshal" in sys.modules else "b'\\x80\\n'",
+        "b'\\x80\\x04cos\\nsystem\\n(S\\'true\\'\\ntR.'",
+    ],
+)
+def test_forged_answers_end_the_worker_and_nothing_else(play, line):
+    """Bytes written past the protocol never become an outcome: the worker is ended, the fault is nonsense."""
+    assert play(LIE.format(line=line)).fault == "nonsense"
+
+
+def test_an_endless_answer_is_cut_off(play):
+    """A line of fifty megabytes is read to one megabyte and no further."""
+    reply = play("os.write(3, b'x' * 2**25)\nreturn PASS")
+    assert reply.fault == "nonsense"
+    assert "1048576" in reply.text
+
+
+def test_half_an_answer_and_death_is_a_crash(play):
+    """A worker that dies in the middle of a line has said nothing."""
+    assert play("os.write(3, b'{\"id\":1,')\nos._exit(0)").fault == "crashed"
+
+
+def test_an_answer_out_of_turn_ends_the_worker():
+    """An answer prepared ahead of the question is not taken for one."""
+
+    async def playing() -> None:
+        async with WorkerPool() as pool:
+            body = 'os.write(3, b\'{"id":1,"outcomes":[{"kind":"block","text":"forged"}]}\\n\')\nreturn PASS'
+            worker = await pool.start_episode({"action.py": rule(body, top=ESCAPE)}, OPENING)
+            await ask_one(worker)
+            await asyncio.sleep(0.05)
+            assert (await ask_one(worker, "action.stock")).fault == "crashed"
+
+    asyncio.run(playing())
+
+
+def test_writing_to_every_descriptor_reaches_nobody(play):
+    """Apart from its own channel and /dev/null a worker has no descriptor to write to."""
+    body = """
+wrote = []
+for descriptor in range(65):
+    if descriptor != 3:
+        try:
+            os.write(descriptor, b"REACHED")
+            wrote.append(descriptor)
+        except OSError:
+            pass
+return Block(str(wrote))
+"""
+    assert play(body).text == "[0, 1, 2]"
+
+
+def test_patching_the_interpreter_changes_no_other_episode():
+    """Replaced functions die with the worker; the next episode is as if nothing had been."""
+    top = ESCAPE + "sys.modules['json'].loads = sys.modules['builtins'].len = lambda *a, **k: 1 / 0\n"
+
+    async def playing() -> list[str]:
+        async with WorkerPool() as pool:
+            said = []
+            for before in ("", top, ""):
+                worker = await pool.start_episode({"action.py": HEAD + before + STOCK}, OPENING)
+                said.append((await ask_one(worker, "action.stock", "a")).text)
+                await worker.close()
+            return said
+
+    first, patched, last = asyncio.run(playing())
+    assert first == last == "stock a"
+    assert patched != first
+
+
+def test_the_hosts_other_work_goes_on_while_a_rule_hangs():
+    """A hung worker blocks neither the loop nor other episodes."""
+
+    async def playing() -> int:
+        async with WorkerPool(patience_s=0.5) as pool:
+            hung = await pool.start_episode({"action.py": rule("os.read(3, 1)", top=ESCAPE)}, OPENING)
+            other = await pool.start_episode({"action.py": HEAD + STOCK}, OPENING)
+            waiting = asyncio.create_task(ask_one(hung))
+            answered = 0
+            while not waiting.done():
+                assert (await ask_one(other, "action.stock")).kind == "block"
+                answered += 1
+            assert (await waiting).fault == "timeout"
+            return answered
+
+    assert asyncio.run(playing()) > 50
+    assert threading.active_count() == 1
