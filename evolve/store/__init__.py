@@ -1,0 +1,31 @@
+"""The ledger: the only package with database tables. It indexes what happened; episodes and files lie elsewhere."""
+
+from evolve.store.entries import (
+    CandidateEntry,
+    CandidateState,
+    EpisodeEntry,
+    LookEntry,
+    PatternEntry,
+    Prediction,
+    Purpose,
+    Review,
+    RunEntry,
+    RunStatus,
+    Totals,
+)
+from evolve.store.ledger import Ledger
+
+__all__ = [
+    "CandidateEntry",
+    "CandidateState",
+    "EpisodeEntry",
+    "Ledger",
+    "LookEntry",
+    "PatternEntry",
+    "Prediction",
+    "Purpose",
+    "Review",
+    "RunEntry",
+    "RunStatus",
+    "Totals",
+]

@@ -1,0 +1,240 @@
+"""Opens the ledger's database and turns its failures into words.
+
+One connection writes, and each write takes its turn before it reads (BEGIN IMMEDIATE): SQLite ignores the
+waiting time of a transaction that begins to write half-way. A commit is on the disk when it returns.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.pool import StaticPool
+from sqlmodel import Session
+
+from evolve.errors import StoreError
+from evolve.store.tables import SCHEMA_VERSION, InfoRow, Row
+
+_MENDING = {
+    sqlite3.SQLITE_BUSY: "another program holds it; close that program or wait, then run again",
+    sqlite3.SQLITE_LOCKED: "another program holds it; close that program or wait, then run again",
+    sqlite3.SQLITE_FULL: "the disk is full; free some space and run again, nothing recorded is lost",
+    sqlite3.SQLITE_IOERR: "the disk does not read or write; check it, then run again",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged; restore it from a copy (traces and git are not affected)",
+    sqlite3.SQLITE_NOTADB: "the file is no SQLite database; restore it from a copy or name another file",
+    sqlite3.SQLITE_READONLY: "the file or its folder cannot be written; change the permissions",
+    sqlite3.SQLITE_CANTOPEN: "the file cannot be opened; check that it exists and may be read and written",
+}
+
+
+def utc_now() -> datetime:
+    """Return the present time."""
+    return datetime.now(UTC)
+
+
+class Store:
+    """A connection to the ledger's tables. Close it, or use it in a `with` block.
+
+    Args:
+        url: `sqlite:///path/to/ledger.db` or `postgresql://...`; a plain path means SQLite.
+        is_read_only: for inspection; nothing is created or changed.
+        busy_timeout_s: how long a write waits for another program.
+        clock: gives the time that is written down.
+
+    Raises:
+        StoreError: the ledger cannot be opened, is damaged, or was written by a newer evolve.
+    """
+
+    def __init__(
+        self,
+        url: str | Path,
+        *,
+        is_read_only: bool = False,
+        busy_timeout_s: float = 30.0,
+        clock: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self._is_read_only = is_read_only
+        self._clock = clock
+        self._turn = threading.RLock()
+        path = _sqlite_path(url)
+        self._name = str(path) if path else make_url(str(url)).render_as_string(hide_password=True)
+        with self._errors():
+            self._engine = (
+                _open_sqlite(path, is_read_only, busy_timeout_s) if path else _open_server(str(url), is_read_only)
+            )
+            try:
+                self._check_schema()
+            except BaseException:
+                self.close()
+                raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the database; what was recorded is on the disk already."""
+        self._engine.dispose()
+
+    def _now(self) -> str:
+        return self._clock().isoformat()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Session]:
+        with self._turn, self._errors(), Session(self._engine) as session:
+            yield session
+
+    @contextmanager
+    def _writing(self) -> Iterator[Session]:
+        """Give a session whose changes are on the disk when the block ends, or not made at all."""
+        if self._is_read_only:
+            raise StoreError(f"ledger {self._name} was opened for reading only")
+        engine = self._engine.execution_options(is_write=True)
+        with self._turn, self._errors(), Session(engine) as session, session.begin():
+            yield session
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as error:
+            raise StoreError(f"ledger {self._name}: {_explain(error)}") from error
+        except OSError as error:
+            raise StoreError(f"ledger {self._name}: {error.strerror or error}") from error
+
+    def _check_schema(self) -> None:
+        with Session(self._engine) as session:
+            has_version = inspect(session.connection()).has_table(InfoRow.__tablename__)
+            row = session.get(InfoRow, "schema_version") if has_version else None
+        if row is None:
+            raise StoreError(f"ledger {self._name}: this is a database of another program; name another file")
+        if int(row.value) > SCHEMA_VERSION:
+            raise StoreError(f"ledger {self._name} has schema {row.value}, written by a newer evolve; upgrade evolve")
+
+
+def _sqlite_path(url: str | Path) -> Path | None:
+    """Return the file that an address means, or None for a database server."""
+    if isinstance(url, Path) or "://" not in url:
+        return Path(url)
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise StoreError(f"{url!r} is no database address; write sqlite:///file or postgresql://...") from error
+    if parsed.get_backend_name() != "sqlite":
+        return None
+    if not parsed.database or parsed.database == ":memory:":
+        raise StoreError("a ledger in memory would forget everything; write sqlite:///file")
+    return Path(parsed.database)
+
+
+def _open_sqlite(path: Path, is_read_only: bool, busy_timeout_s: float) -> Engine:
+    if not is_read_only:
+        _create_sqlite(path)
+    if not path.exists():
+        raise StoreError(f"ledger {path} does not exist yet; `evolve run` makes it")
+    if path.stat().st_size == 0:
+        raise StoreError(
+            f"ledger {path} is empty: it was truncated; restore it from a copy, or remove it to begin anew"
+        )
+    was_cut_off = _wal_of(path).exists()
+
+    def connect() -> sqlite3.Connection:
+        return _connect_sqlite(path, is_read_only, busy_timeout_s)
+
+    engine = create_engine("sqlite://", creator=connect, poolclass=StaticPool)
+    event.listen(engine, "begin", _begin)
+    if was_cut_off:
+        with engine.connect() as connection:
+            found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+        if found != "ok":
+            engine.dispose()
+            raise StoreError(f"ledger {path}: {_MENDING[sqlite3.SQLITE_CORRUPT]}: {found}")
+    return engine
+
+
+def _create_sqlite(path: Path) -> None:
+    """Make the file with its tables under another name first, so that an empty ledger always means damage."""
+    if path.exists():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+    draft.unlink(missing_ok=True)
+    engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(draft))
+    event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous=OFF"))
+    try:
+        _create_tables(engine)
+        engine.dispose()
+        with draft.open("rb") as stream:
+            os.fsync(stream)  # once, in place of after each table
+        os.link(draft, path)
+    except FileExistsError:
+        pass  # another process was faster; its ledger is as good
+    finally:
+        engine.dispose()
+        draft.unlink(missing_ok=True)
+
+
+def _create_tables(engine: Engine) -> None:
+    Row.metadata.create_all(engine)
+    with Session(engine) as session, session.begin():
+        if session.get(InfoRow, "schema_version") is None:
+            session.add(InfoRow(key="schema_version", value=str(SCHEMA_VERSION)))
+
+
+def _connect_sqlite(path: Path, is_read_only: bool, busy_timeout_s: float) -> sqlite3.Connection:
+    address = f"file:{quote(str(path.resolve()))}?mode={'ro' if is_read_only else 'rw'}"
+    connection = sqlite3.connect(
+        address, uri=True, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False
+    )
+    settings = ["query_only=ON"] if is_read_only else ["journal_mode=WAL", "synchronous=FULL"]
+    try:
+        for setting in [*settings, "foreign_keys=ON"]:
+            connection.execute(f"PRAGMA {setting}")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _begin(connection: Connection) -> None:
+    is_write = connection.get_execution_options().get("is_write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_write else "BEGIN")
+
+
+def _open_server(url: str, is_read_only: bool) -> Engine:
+    parsed = make_url(url)
+    if parsed.drivername == "postgresql":
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    try:
+        engine = create_engine(parsed)
+    except (ImportError, NoSuchModuleError) as error:
+        hint = "`pip install evolve-harness[postgresql]` brings the driver for PostgreSQL"
+        raise StoreError(f"no driver for {parsed.drivername}; {hint}") from error
+    if not is_read_only:
+        _create_tables(engine)
+    return engine
+
+
+def _wal_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _explain(error: DBAPIError) -> str:
+    cause: Any = error.orig
+    code = getattr(cause, "sqlite_errorcode", None)
+    mending = _MENDING.get(code & 0xFF) if code is not None else None
+    return f"{cause}; {mending}" if mending else str(cause)

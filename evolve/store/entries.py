@@ -1,0 +1,137 @@
+"""What the ledger answers with: frozen records, never table rows."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from evolve.records import Candidate, Json, Look, Pattern, Record, Split, Usage, Verdict
+
+
+class RunStatus(StrEnum):
+    """How a run stands. A run that a kill ended is still `running`."""
+
+    RUNNING = "running"
+    DONE = "done"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+class CandidateState(StrEnum):
+    """How far the gate is with a candidate."""
+
+    PROPOSED = "proposed"
+    TESTING = "testing"
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    CANNOT_TELL = "cannot_tell"
+
+
+class Review(StrEnum):
+    """What a person, or a policy, did with a candidate that the gate accepted."""
+
+    NONE = "none"
+    WAITING = "waiting"
+    TAKEN = "taken"
+    REFUSED = "refused"
+
+
+class Purpose(StrEnum):
+    """What an episode was rolled out for."""
+
+    BASELINE = "baseline"
+    NOISE = "noise"
+    SCREEN = "screen"
+    PAIRED_TEST = "paired_test"
+    GUARDS = "guards"
+    CONFIRMATION = "confirmation"
+
+
+class RunEntry(Record):
+    """One run."""
+
+    run_id: str
+    environment: str
+    model: str = Field(description="digest of the model fingerprint")
+    base_commit: str
+    config: Json
+    started_at: str = Field(description="UTC, ISO 8601")
+    status: RunStatus
+    reason: str = Field(default="", description="why it ended")
+    finished_at: str | None = None
+
+
+class EpisodeEntry(Record):
+    """What the ledger knows of an episode without opening its trace."""
+
+    episode_id: str
+    environment: str
+    split: Split
+    family: str
+    task_id: str
+    trial: int
+    model: str
+    harness: str
+    status: str
+    stop: str
+    success: bool
+    score: float | None
+    steps: int
+    faults: int
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    cost_usd: float | None
+    requests: int
+    requests_asked: int
+    wall_s: float
+    isolation: str
+    trace_path: str
+    trace_offset: int
+    recorded_at: str
+
+
+class PatternEntry(Record):
+    """A pattern as it stood in one iteration of a run."""
+
+    run_id: str
+    iteration: int
+    pattern: Pattern
+
+
+class CandidateEntry(Record):
+    """A candidate, where it stands, and what the gate said."""
+
+    candidate: Candidate
+    state: CandidateState
+    review: Review
+    taken_commit: str | None = Field(default=None, description="the commit on the user's branch")
+    verdict: Verdict | None = None
+
+
+class Prediction(Record):
+    """What a proposer said would happen to one task. `came_true` is None until it was measured."""
+
+    candidate_id: str
+    task_id: str
+    kind: str = Field(description="'fixed' or 'at_risk'")
+    came_true: bool | None = None
+
+
+class LookEntry(Record):
+    """A look and its result; `closed_at` is None while it is open or where it was cut off."""
+
+    look: Look
+    closed_at: str | None = None
+    result: Json | None = None
+
+
+class Totals(Record):
+    """What a run used. Episodes reused from earlier runs count as episodes, and cost nothing."""
+
+    episodes: int
+    requests: int
+    requests_asked: int
+    usage: Usage = Field(description="tokens and money of the episodes that this run recorded first")
+    proposer_usage: Usage
