@@ -79,7 +79,11 @@ class CompletionCache:
             self._file = open(path, "a+b", buffering=0)  # noqa: SIM115 - stays open as long as the cache
         except OSError as error:
             raise StoreError(f"the completion cache {path} cannot be opened: {error}") from error
-        self._load()
+        try:
+            self._load()
+        except BaseException:
+            self._file.close()
+            raise
 
     def __len__(self) -> int:
         return len(self._stored)
