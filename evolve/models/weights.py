@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Mapping
@@ -41,4 +42,5 @@ def _keep(kept: Path, digest: str) -> None:
         written.write_text(digest, encoding="ascii")
         written.replace(kept)
     except OSError:
-        written.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            written.unlink()
