@@ -74,6 +74,8 @@ def _is_recovered(signal: Signal, episode: Episode) -> bool:
     is_value = signal.kind in ("outside_enum", "not_admissible") and near is not None
     if signal.kind == "closed_early":
         return False
+    if signal.kind == "not_admissible" and near is None:
+        return True  # what was meant is not known: it counts only where such calls dominate the episode
     for step in episode.steps[signal.step + 1 :]:
         call = call_of(step)
         if call is None or step.is_blocked or step.observation.error_kind is not None or tool not in (None, call.tool):

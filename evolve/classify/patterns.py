@@ -117,6 +117,7 @@ def _detail(sightings: Sequence[Sighting], good: Sequence[Sighting], closing: st
         "counter_tasks": sorted({s.episode.task_id for s in good}),
     }
     merged |= {name: first.detail[name] for name in ("tool", "argument", "choices") if first.detail.get(name)}
+    merged["tools"] = sorted({str(d["tool"]) for d in details if d.get("tool")})
     if texts:
         merged["text"] = texts.pop() if len(texts) == 1 else first.detail.get("masked", first.detail["text"])
     if first.kind == "budget_gone" and closing is not None:

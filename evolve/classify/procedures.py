@@ -15,6 +15,8 @@ from evolve.classify.steps import call_of
 from evolve.records import Call, Episode, Tool
 
 COMMON_SHARE = 0.8
+RARE_SHARE = 0.34
+SMALL_WORDS = ("to", "from", "in", "on", "with", "of", "at", "under", "into")
 FEWEST_TASKS = 2
 FEWEST_STEPS = 2
 MOST_WORDS = 8
@@ -46,7 +48,7 @@ def find_procedure(
     if len(chosen) < FEWEST_TASKS:
         return None
     ran = [_clean_calls(episode) for episode in chosen]
-    common = _common_words(ran)
+    common = _telling_words(ran, [_clean_calls(episode) for episode in others if episode.is_success])
     steps = [_without_repeats(_masked_call(call, common, tools) for call in calls) for calls in ran]
     shared = steps[0]
     for other in steps[1:]:
@@ -54,7 +56,7 @@ def find_procedure(
     shared = _without_repeats(shared)
     if len(shared) < FEWEST_STEPS:
         return None
-    words = [word for word in _shared_task_words(chosen) if word not in _shared_task_words(others)]
+    words = [word for word in _shared_task_words(chosen) if word not in _shared_task_words(others, RARE_SHARE)]
     return Procedure(family, tuple(shared), tuple(words[:MOST_WORDS]), tuple(e.task_id for e in chosen))
 
 
@@ -83,14 +85,23 @@ def _clean_calls(episode: Episode) -> list[Call]:
     return [call for step, call in found if call is not None and step.observation.error_kind is None]
 
 
-def _common_words(ran: Sequence[Sequence[Call]]) -> frozenset[str]:
-    """Return the words that stand in the arguments of nearly all these episodes."""
-    counts = Counter(
+def _telling_words(ran: Sequence[Sequence[Call]], others: Sequence[Sequence[Call]]) -> frozenset[str]:
+    """Return the words in the arguments of nearly all these episodes that are not common here by mere chance.
+
+    A word that some, but not nearly all, episodes of other families have too may be chance.
+    """
+    here, elsewhere = _word_shares(ran), _word_shares(others)
+    return frozenset(
         word
-        for calls in ran
-        for word in {word for call in calls for word in plain_words(str([*call.arguments.values()]))}
+        for word, share in here.items()
+        if share >= COMMON_SHARE and not RARE_SHARE < elsewhere.get(word, 0.0) < COMMON_SHARE
     )
-    return frozenset(word for word, count in counts.items() if count >= COMMON_SHARE * len(ran) and not word.isdigit())
+
+
+def _word_shares(ran: Sequence[Sequence[Call]]) -> dict[str, float]:
+    spoken = [{word for call in calls for word in plain_words(str([*call.arguments.values()]))} for calls in ran]
+    counts = Counter(word for words in spoken for word in words if not word.isdigit())
+    return {word: count / len(ran) for word, count in counts.items()}
 
 
 def _masked_call(call: Call, common: frozenset[str], tools: Sequence[Tool]) -> str:
@@ -107,7 +118,8 @@ def _masked_call(call: Call, common: frozenset[str], tools: Sequence[Tool]) -> s
 
 def _masked_phrase(phrase: str, common: frozenset[str]) -> str:
     told = [word for word in phrase.split() if plain_words(word) and not word.isdigit()]
-    words = [word if set(plain_words(word)) <= common else "…" for word in told]
+    kept = {*SMALL_WORDS, *told[:1]}
+    words = [word if word in kept or set(plain_words(word)) <= common else "…" for word in told]
     return re.sub(r"…( …)+", "…", " ".join(words))
 
 
@@ -119,9 +131,11 @@ def _without_repeats(steps: Iterable[str]) -> list[str]:
     return kept
 
 
-def _shared_task_words(episodes: Sequence[Episode]) -> list[str]:
-    """Return words that the first messages of nearly all these tasks share, in the order of the first one."""
+def _shared_task_words(episodes: Sequence[Episode], share: float = COMMON_SHARE) -> list[str]:
+    """Return words that the first messages of at least this share of the tasks have, in order of appearance."""
     spoken = [plain_words(episode.opening.user) for episode in episodes]
     counts = Counter(word for words in spoken for word in set(words))
-    shared = (word for word in dict.fromkeys(spoken[0] if spoken else ()) if counts[word] >= COMMON_SHARE * len(spoken))
+    shared = (
+        word for word in dict.fromkeys(w for words in spoken for w in words) if counts[word] >= share * len(spoken)
+    )
     return [word for word in shared if len(word) >= SHORTEST_WORD and not word.isdigit()]

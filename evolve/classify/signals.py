@@ -156,14 +156,14 @@ def not_admissible(episode: Episode, tools: Sequence[Tool]) -> Iterator[Signal]:
 
 
 def rejected(episode: Episode, tools: Sequence[Tool]) -> Iterator[Signal]:
-    """Find calls that fit their schema and were refused; the key is tool and refusal with what varies masked."""
+    """Find calls that fit their schema and were refused; the key is the refusal with what varies masked."""
     for step, call in _unexplained(episode, tools):
         if step.observation.error_kind in REFUSALS:
             yield _answered("rejected", step, call, tools)
 
 
 def no_effect(episode: Episode, tools: Sequence[Tool]) -> Iterator[Signal]:
-    """Find admissible calls that changed nothing; the key is the tool and the masked answer."""
+    """Find admissible calls that changed nothing; the key is the masked answer."""
     for step, call in _unexplained(episode, tools):
         if step.observation.error_kind is ErrorKind.NO_EFFECT:
             yield _answered("no_effect", step, call, tools)
@@ -181,7 +181,7 @@ def _unexplained(episode: Episode, tools: Sequence[Tool]) -> Iterator[tuple[Step
 def _answered(kind: str, step: Step, call: Call, tools: Sequence[Tool]) -> Signal:
     text = masked_for(step.observation.text, call, tools)
     detail = {"tool": call.tool, "text": step.observation.text, "masked": text}
-    return Signal(kind, f"{call.tool}: {text}"[:LONGEST_KEY], step.index, detail)
+    return Signal(kind, text[:LONGEST_KEY], step.index, detail)
 
 
 def closed_early(episode: Episode, tools: Sequence[Tool]) -> Iterator[Signal]:

@@ -37,7 +37,7 @@ POSITIVE = [
     ("not_admissible:take_action:near", episode(act("open the fridge", error="no_effect"), admissible=ACTIONS), HOUSE),
     ("not_admissible:take_action:none", episode(act("eat apple", error="no_effect"), admissible=ACTIONS), HOUSE),
     (
-        "rejected:cancel_order: Order <order_id> is shipped; only pending orders can be cancelled.",
+        "rejected:Order <order_id> is shipped; only pending orders can be cancelled.",
         episode(
             step(
                 "cancel_order",
@@ -48,7 +48,7 @@ POSITIVE = [
         ),
         DESK,
     ),
-    ("no_effect:take_action: Nothing happens.", episode(act("look", "Nothing happens.", error="no_effect")), HOUSE),
+    ("no_effect:Nothing happens.", episode(act("look", "Nothing happens.", error="no_effect")), HOUSE),
     (
         "closed_early:close_ticket",
         episode(step("get_order", {"order_id": "O-7"}), step("close_ticket", CLOSE, done=True)),

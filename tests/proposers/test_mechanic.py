@@ -65,18 +65,18 @@ class Bench:
         """Ask until nothing is left; return the units proposed, in order."""
         units: list[str] = []
         while (proposed := self.propose(patterns)).proposal is not None:
-            units.append(unit_of(proposed))
+            units += units_of(proposed)
         return units
 
     def text(self, name: str) -> str:
         return (self.workspace / name).read_text()
 
 
-def unit_of(proposed: Proposed) -> str:
+def units_of(proposed: Proposed) -> list[str]:
     assert proposed.proposal is not None
-    match = re.match(r"\[([\w.-]+)\] ", proposed.proposal.hypothesis)
-    assert match is not None
-    return match.group(1)
+    named = re.match(r"(?:\[[\w.-]+\] )+", proposed.proposal.hypothesis)
+    assert named is not None
+    return re.findall(r"[\w.-]+", named.group())
 
 
 @pytest.fixture
@@ -145,9 +145,36 @@ def test_nothing_decided_is_proposed_again(bench: Bench) -> None:
 def test_a_unit_of_the_incumbent_is_not_proposed(bench: Bench) -> None:
     """What the harness already has is left alone, also without a history."""
     patterns = patterns_of(*failures(*[act("look")] * 3, tools=HOUSE))
-    first = unit_of(bench.propose(patterns))
+    first = units_of(bench.propose(patterns))
     bench.history.clear()
-    assert unit_of(bench.propose(patterns)) != first
+    assert units_of(bench.propose(patterns)) != first
+
+
+def test_refusals_are_told_together_and_after_a_rejection_one_by_one(bench: Bench) -> None:
+    """One note is too small to measure: several go into one candidate; a rejected bundle is taken apart."""
+    no = "Refunds end after the return window."
+    other = step("close_ticket", CLOSE, answer=no, error="rejected")
+    patterns = patterns_of(*failures(REFUSED, other, step("get_order", ORDER)))
+    seed = read_folder(bench.workspace)
+    bundle = bench.propose(patterns)
+    assert len(units_of(bundle)) == 2
+    assert bench.text("contract.toml").count("[[tool]]") == 2
+    singles = []
+    for _ in range(2):
+        for name in set(read_folder(bench.workspace)) - set(seed):
+            (bench.workspace / name).unlink()
+        singles += units_of(bench.propose(patterns))
+    assert sorted(singles) == sorted(units_of(bundle))
+
+
+def test_a_refusal_by_several_tools_is_told_in_the_system_prompt(bench: Bench) -> None:
+    """A rule that is not one tool's own is one pattern and names the tools it was met at."""
+    words = "Identify the sender before any change."
+    first = step("cancel_order", CANCEL, answer=words, error="rejected")
+    second = step("get_order", ORDER, answer=words, error="rejected")
+    bench.propose_all(patterns_of(*failures(first, second)))
+    (note,) = (n for n in read_harness(read_folder(bench.workspace)).contract.system if "lift-refusal" in n.id)
+    assert note.text == f'Before cancel_order, get_order, check; breaking this rule is answered with: "{words}"'
 
 
 def test_equal_evidence_gives_equal_files(tmp_path: Path) -> None:
@@ -188,7 +215,7 @@ def test_a_common_procedure_becomes_a_skill(bench: Bench) -> None:
     bench.propose_all(patterns_of(failed, tools, (success("s1", "mug"), success("s2", "egg"))))
     (skill,) = read_harness(read_folder(bench.workspace)).skills
     assert "2. heat … with microwave" in skill.body
-    assert skill.head.when == "heat then place put hot shelf"
+    assert skill.head.when == "put hot shelf"
 
 
 def test_failures_that_never_close_get_told_to(bench: Bench) -> None:

@@ -61,19 +61,46 @@ def fruitless(view: View, most: int = 5) -> list[str]:
     return found[:most]
 
 
+def content(text: str) -> list[str]:
+    """Return what an action is about: its words after the verb, without small words, case and plural."""
+    words = [word.strip(".,:;!?'\"").lower() for word in text.split()]
+    small = ("from", "with", "into", "onto", "under", "the", "and")
+    return [word.rstrip("s") for word in words[1:] if len(word) >= 3 and word not in small]
+
+
+def since_progress(view: View) -> list[PastStep]:
+    """Return the steps since a new call about something that the task names first got an answer without error."""
+    task, seen, start = content(view.task), [], 0
+    for index, step in enumerate(view.history):
+        call = called(step)
+        words = content(spelt(call)) if call is not None else []
+        if call is not None and spelt(call) not in seen and step.error is None and words[:1] and words[0] in task:
+            start = index
+        seen += [spelt(call)] if call is not None else []
+    return list(view.history[start:])
+
+
 def untried(view: View, most: int = 8) -> list[str]:
-    """Return published actions not tried in this episode, first those that share most words with the task."""
-    tried = {spelt(call) for call in map(called, view.history) if call is not None}
-    left = [action for action in view.admissible or () if action not in tried]
+    """Return published actions not tried since the last progress, the most fitting first.
 
-    def words(text: str) -> set[str]:
-        stripped = (word.strip(".,:;!?'\"").lower().rstrip("s") for word in text.split())
-        return {word for word in stripped if len(word) >= 3}
+    First those about what the task names, then those that became possible just now; late those that handle
+    something else, last those that would only undo a step.
+    """
+    done = [spelt(call) for call in map(called, since_progress(view)) if call is not None]
+    task = content(view.task)
+    earlier = [step.admissible for step in view.history[:-1] if step.admissible is not None]
+    known = earlier[-1] if earlier else ()
 
-    def shared(action: str) -> int:
-        return len(words(action.partition(" ")[2]) & words(view.task))
+    def rank(action: str) -> tuple[bool, bool, int, bool]:
+        words = content(action)
+        is_fitting = bool(words) and words[0] in task
+        is_handling = len(words) >= 2
+        is_undoing = is_handling and any(words == content(other) for other in done)
+        shared = sum(word in task for word in words) if is_fitting else 0
+        return is_undoing, is_handling and not is_fitting, -shared, action in known
 
-    return sorted(left, key=lambda action: (-shared(action), left.index(action)))[:most]
+    left = [action for action in view.admissible or () if action not in done]
+    return sorted(left, key=lambda action: (rank(action), left.index(action)))[:most]
 
 
 def most_alike(value: str, choices: tuple[str, ...], most: int = 8) -> list[str]:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import orjson
-from pydantic import TypeAdapter, ValidationError
-
-from evolve.errors import ProposerError
+from evolve.proposers.mechanic.evidence import Units, named_units, read_patterns, read_texts, tried_units, units_in
 from evolve.proposers.mechanic.recipes import Recipe, recipes_for
 from evolve.proposers.mechanic.units import write_unit
 from evolve.protocols import Assignment, Proposed
 from evolve.records import Pattern, Proposal
 
-PATTERNS = TypeAdapter(tuple[Pattern, ...])
 MOST_TASKS_AT_RISK = 20
+LARGEST_BUNDLE = 5
 
 
 class Mechanic:
@@ -30,7 +25,7 @@ class Mechanic:
         """Apply one recipe to the harness in the workspace.
 
         Returns:
-            A proposal whose hypothesis begins with the unit id in brackets; none where no recipe is left to try.
+            A proposal whose hypothesis begins with its unit ids in brackets; none where no recipe is left to try.
 
         Raises:
             ProposerError: the evidence folder or the workspace cannot be read.
@@ -39,77 +34,54 @@ class Mechanic:
 
 
 def _propose(assignment: Assignment) -> Proposed:
-    patterns = _read_patterns(assignment.evidence / "patterns.json")
-    decided = _decided_units(assignment)
-    files = _read_texts(assignment.workspace)
-    for pattern, recipe in _choices(patterns):
-        unit = recipe.unit_id(pattern)
-        if unit in decided or any(unit in _unit_ids(text) for text in files.values()):
-            continue
-        changed = write_unit(recipe, pattern, files)
-        if changed is not None:
-            _write(assignment.workspace, changed)
-            return Proposed(_proposal(recipe, pattern))
+    tried, files = tried_units(assignment), read_texts(assignment.workspace)
+    taken = units_in(files)
+    for recipe, patterns in _choices(read_patterns(assignment), frozenset().union(taken, *tried)):
+        units = frozenset(recipe.unit_id(pattern) for pattern in patterns)
+        changed = {} if units in tried or units & taken else _write_units(recipe, patterns, files)
+        if changed:
+            _save(assignment.workspace, changed)
+            return Proposed(_proposal(recipe, patterns, units))
     return Proposed(None)
 
 
-def _choices(patterns: tuple[Pattern, ...]) -> Iterator[tuple[Pattern, Recipe]]:
-    """Yield every pattern's first recipe, then every pattern's second, and so on: new patterns before new tries."""
+def _choices(patterns: Sequence[Pattern], known: Units) -> Iterator[tuple[Recipe, tuple[Pattern, ...]]]:
+    """Yield every pattern's first recipe, then every pattern's second, and so on: new patterns before new tries.
+
+    A pattern whose unit is new takes other new patterns of a bundled recipe along; one that was part of a
+    bundle comes alone.
+    """
     ranked = [(turn, pattern, recipe) for pattern in patterns for turn, recipe in enumerate(recipes_for(pattern))]
-    return ((pattern, recipe) for _, pattern, recipe in sorted(ranked, key=lambda choice: choice[0]))
+    for _, pattern, recipe in sorted(ranked, key=lambda choice: choice[0]):
+        others = [p for p in patterns if p is not pattern and recipe.applies(p) and recipe.unit_id(p) not in known]
+        is_bundle = recipe.is_bundled and recipe.unit_id(pattern) not in known
+        yield recipe, (pattern, *(others[: LARGEST_BUNDLE - 1] if is_bundle else ()))
 
 
-def _proposal(recipe: Recipe, pattern: Pattern) -> Proposal:
-    counter_tasks = [task for task in pattern.detail.get("counter_tasks", ()) if task not in pattern.tasks]
+def _write_units(recipe: Recipe, patterns: Sequence[Pattern], files: Mapping[str, str]) -> dict[str, str]:
+    """Return the files that change; empty where one of the units has no room."""
+    changed: dict[str, str] = {}
+    for pattern in patterns:
+        written = write_unit(recipe, pattern, {**files, **changed})
+        if written is None:
+            return {}
+        changed |= written
+    return changed
+
+
+def _proposal(recipe: Recipe, patterns: Sequence[Pattern], units: Units) -> Proposal:
+    fixed = sorted({task for pattern in patterns for task in pattern.tasks})
+    matching = {str(task) for pattern in patterns for task in pattern.detail.get("counter_tasks", ())}
     return Proposal(
-        hypothesis=f"[{recipe.unit_id(pattern)}] {recipe.hypothesis}",
+        hypothesis=named_units(units) + recipe.hypothesis,
         layer=recipe.layer,
-        pattern_id=pattern.pattern_id,
-        predicts_fixed=pattern.tasks,
-        at_risk=tuple(counter_tasks[:MOST_TASKS_AT_RISK]),
+        pattern_id=patterns[0].pattern_id,
+        predicts_fixed=tuple(fixed),
+        at_risk=tuple(sorted(matching - set(fixed))[:MOST_TASKS_AT_RISK]),
     )
 
 
-def _decided_units(assignment: Assignment) -> frozenset[str]:
-    """Return the units of past proposals, whatever was decided: none of them is proposed again."""
-    path = assignment.evidence / "history.json"
-    entries = _read_json(path) if path.exists() else []
-    hypotheses = [str(entry["proposal"]["hypothesis"]) for entry in entries if entry.get("decision")]
-    hypotheses += [candidate.proposal.hypothesis for candidate, decision in assignment.history if decision]
-    return frozenset(match.group(1) for text in hypotheses if (match := re.match(r"\[([\w.-]+)\]", text)))
-
-
-def _unit_ids(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\bid\s*=\s*\"([\w.-]+)\"", text))
-
-
-def _read_patterns(path: Path) -> tuple[Pattern, ...]:
-    try:
-        return PATTERNS.validate_python(_read_json(path))
-    except ValidationError as error:
-        raise ProposerError(f"{path.name} holds no list of patterns: {error.errors()[0]['msg']}") from error
-
-
-def _read_json(path: Path) -> list[Any]:
-    try:
-        value = orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError) as error:
-        raise ProposerError(f"the evidence file {path.name} cannot be read: {error}") from error
-    if not isinstance(value, list):
-        raise ProposerError(f"the evidence file {path.name} holds no list")
-    return value
-
-
-def _read_texts(workspace: Path) -> dict[str, str]:
-    """Return the text files of the harness by their path in its folder."""
-    try:
-        paths = [p for p in sorted(workspace.rglob("*")) if p.suffix in (".py", ".toml", ".md") and p.is_file()]
-        return {path.relative_to(workspace).as_posix(): path.read_text(encoding="utf-8") for path in paths}
-    except (OSError, UnicodeDecodeError) as error:
-        raise ProposerError(f"the workspace cannot be read: {error}") from error
-
-
-def _write(workspace: Path, changed: Mapping[str, str]) -> None:
+def _save(workspace: Path, changed: Mapping[str, str]) -> None:
     for name, text in changed.items():
         path = workspace / name
         path.parent.mkdir(parents=True, exist_ok=True)

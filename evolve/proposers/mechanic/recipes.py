@@ -12,6 +12,7 @@ from evolve.proposers.mechanic import carried
 from evolve.records import Layer, Pattern
 
 FEWEST_UNCLOSED_SHARE = 0.25
+FEWEST_RULE_WORDS = 4
 
 
 def always(pattern: Pattern) -> bool:
@@ -31,7 +32,7 @@ def is_far(pattern: Pattern) -> bool:
 
 def has_text(pattern: Pattern) -> bool:
     """Apply where the environment said something that can be told beforehand."""
-    return len(str(pattern.detail.get("text", ""))) > 12 and bool(pattern.detail.get("tool"))
+    return len(str(pattern.detail.get("text", "")).split()) >= FEWEST_RULE_WORDS
 
 
 def is_left_open(pattern: Pattern) -> bool:
@@ -46,7 +47,8 @@ class Recipe:
 
     `template` is a file of `prompts/mechanic/`; its ending says what it makes: `.py` a rule, `.txt` a contract
     note, `.md` a skill. `carries` are modules whose functions the rule needs beside it. A keyed recipe makes one
-    unit for each pattern, any other one unit in all. `suits` says which patterns of these kinds it can repair.
+    unit for each pattern, any other one unit in all; a bundled one puts the units of several patterns into one
+    candidate, as each alone is too small to measure. `suits` says which patterns of these kinds it can repair.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Recipe:
     hypothesis: str
     carries: tuple[ModuleType, ...] = ()
     is_keyed: bool = False
+    is_bundled: bool = False
     on_tool: bool = False
     suits: Callable[[Pattern], bool] = always
 
@@ -121,8 +124,9 @@ RECIPES: tuple[Recipe, ...] = (
         Layer.CONTRACT,
         ("rejected", "no_effect"),
         "lift-refusal.txt.j2",
-        "The environment keeps a rule that no description tells; told beforehand, the model follows it.",
+        "The environment keeps rules that no description tells; told beforehand, the model follows them.",
         is_keyed=True,
+        is_bundled=True,
         on_tool=True,
         suits=has_text,
     ),

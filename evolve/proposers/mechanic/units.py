@@ -43,9 +43,12 @@ def evidence_of(pattern: Pattern) -> str:
 def _note(recipe: Recipe, pattern: Pattern, text: str, contract: str) -> dict[str, str] | None:
     if len(text) > LONGEST_NOTE:
         return None
-    tool = {"tool": str(pattern.detail["tool"])} if recipe.on_tool else {}
-    fields = {"id": recipe.unit_id(pattern), **tool, "text": text, "evidence": evidence_of(pattern)}
-    return {"contract.toml": with_note(contract, "tool" if recipe.on_tool else "system", fields)}
+    tools = pattern.detail.get("tools", [])
+    is_on_tool = recipe.on_tool and len(tools) == 1
+    fields = {"id": recipe.unit_id(pattern), "text": text, "evidence": evidence_of(pattern)}
+    if is_on_tool:
+        fields["tool"] = str(tools[0])
+    return {"contract.toml": with_note(contract, "tool" if is_on_tool else "system", fields)}
 
 
 def _values(recipe: Recipe, pattern: Pattern) -> Json:
@@ -53,6 +56,7 @@ def _values(recipe: Recipe, pattern: Pattern) -> Json:
     unit = recipe.unit_id(pattern)
     values: Json = {
         "closing_tool": None,
+        "tools": [],
         **pattern.detail,
         "unit": unit,
         "function": re.sub(r"\W", "_", unit.partition(".")[2]),
@@ -60,5 +64,5 @@ def _values(recipe: Recipe, pattern: Pattern) -> Json:
     }
     if recipe.layer is Layer.SKILL:
         family = " ".join(re.findall(r"[a-z]+", str(pattern.detail["family"]).lower()))
-        values |= {"title": family.capitalize(), "when": " ".join([family, *pattern.detail["words"]])}
+        values |= {"title": family.capitalize(), "when": " ".join(pattern.detail["words"]) or family}
     return values
