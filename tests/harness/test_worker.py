@@ -340,8 +340,9 @@ def test_a_dead_zygote_is_replaced():
             worker = await pool.start_episode({"action.py": HEAD + STOCK}, OPENING)
             first = pool.zygote_process_id
             os.kill(first, signal.SIGKILL)
-            while _runs(first):
-                await asyncio.sleep(0.01)
+            for _ in range(300):
+                if _runs(first):
+                    await asyncio.sleep(0.01)
             assert (await ask_one(worker, "action.stock")).fault == "crashed"
             again = await pool.start_episode({"action.py": HEAD + STOCK}, OPENING)
             assert (await ask_one(again, "action.stock", "c")).text == "stock c"

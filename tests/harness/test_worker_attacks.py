@@ -10,6 +10,7 @@ import asyncio
 import ctypes
 import os
 import socket
+import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ import pytest
 from worker_play import ESCAPE, HEAD, OPENING, STOCK, Stage, ask_one, rule
 
 from evolve.harness.worker import Layers, RuleReply, WorkerPool
+from evolve.harness.worker.child import seccomp
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel layers are those of Linux")
 CANARY = "REACHED-5d1f"
@@ -264,7 +266,6 @@ def test_a_hang_that_nothing_else_ends_is_killed(play, body):
         ("raise SystemExit", "SystemExit"),
         (ESCAPE + "os._exit(0)", "died"),
         (ESCAPE + "os.kill(os.getpid(), 9)", "PermissionError"),
-        (ESCAPE + "os.write(3, b'{\"declarations\":[]}\\n')", "more than one answer"),
         ("@trajectory_rule(id='trajectory.x', strength='note', evidence='e')\ndef y(v, m): return PASS", "layer"),
         ("@action_rule(id='action.stock', strength='note', evidence='e')\ndef y(v, m): return PASS", "twice"),
         ("@action_rule(id='Bad', strength='note', evidence='e')\ndef y(v, m): return PASS", "'Bad'"),
@@ -282,6 +283,18 @@ def test_a_file_that_does_not_load_is_said_so(top, word):
             assert worker.declarations == ()
             after = await pool.start_episode({"action.py": HEAD + STOCK}, OPENING)
             assert (await ask_one(after, "action.stock", "a")).text == "stock a"
+
+    asyncio.run(playing())
+
+
+def test_a_forged_list_of_rules_gives_no_rule():
+    """A file that writes its own declarations past the protocol gets none of its rules asked."""
+
+    async def playing() -> None:
+        async with WorkerPool() as pool:
+            forged = ESCAPE + "os.write(3, b'{\"declarations\":[]}\\n')\n"
+            worker = await pool.start_episode({"action.py": HEAD + forged + STOCK}, OPENING)
+            assert worker.declarations == ()
 
     asyncio.run(playing())
 
@@ -395,3 +408,38 @@ def test_the_hosts_other_work_goes_on_while_a_rule_hangs():
 
     assert asyncio.run(playing()) > 50
     assert threading.active_count() == 1
+
+
+def _judge(code: bytes, words: dict[int, int]) -> int:
+    """Interpret a filter on a system call given as offset -> word."""
+    at, accumulator = 0, 0
+    instructions = list(struct.iter_unpack("=HBBI", code))
+    while True:
+        kind, if_true, if_false, operand = instructions[at]
+        at += 1
+        if kind == seccomp.RETURN:
+            return operand
+        if kind == seccomp.LOAD:
+            accumulator = words[operand]
+            continue
+        tests = {seccomp.IF_EQUAL: accumulator == operand, seccomp.IF_AT_LEAST: accumulator >= operand}
+        at += if_true if {**tests, seccomp.IF_ANY_BIT: bool(accumulator & operand)}[kind] else if_false
+
+
+@pytest.mark.parametrize("machine", seccomp.TABLES)
+def test_the_filter_allows_its_list_and_kills_foreign_numbering(machine):
+    """On both architectures: listed calls pass, executable memory and all others are refused, foreign calls kill."""
+    table = seccomp.TABLES[machine]
+    code = seccomp.program(table)
+
+    def judge(number: int, third: int = 0, architecture: int = table.architecture) -> int:
+        words = {seccomp.AT_NUMBER: number, seccomp.AT_ARCHITECTURE: architecture, seccomp.AT_THIRD_ARGUMENT: third}
+        return _judge(code, words)
+
+    allowed = {number for number in range(600) if judge(number) == seccomp.ALLOW}
+    assert allowed == {*table.free, *table.unexecutable}
+    assert {judge(number, third=7) for number in table.unexecutable} == {seccomp.REFUSE}
+    assert judge(600) == seccomp.REFUSE
+    assert judge(table.free[0], architecture=0x40000003) == seccomp.KILL
+    if table.has_x32:
+        assert judge(table.free[0] | seccomp.X32_BIT) == seccomp.KILL

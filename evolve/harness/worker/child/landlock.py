@@ -1,8 +1,8 @@
 """A Landlock domain with an empty list of paths: no file, no TCP port, no signal or abstract socket outward."""
 
-import ctypes
-import errno
 import struct
+
+from evolve.harness.worker.child import libc
 
 CREATE_RULESET, RESTRICT_SELF = 444, 446  # the same numbers on every architecture
 ASK_VERSION = 1
@@ -28,11 +28,8 @@ def restrict() -> None:
     Raises:
         OSError: the kernel has no Landlock or refuses.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-    version = libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), ASK_VERSION)
-    if version < 1:
-        raise OSError(errno.ENOSYS, "the kernel has no Landlock")
+    version = libc.call("syscall", CREATE_RULESET, None, 0, ASK_VERSION, why="the kernel has no Landlock")
     attributes = ruleset(version)
-    descriptor = libc.syscall(CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0)
-    if descriptor < 0 or libc.syscall(RESTRICT_SELF, descriptor, 0) != 0:
-        raise OSError(ctypes.get_errno(), "the kernel refuses a Landlock domain")
+    refused = "the kernel refuses a Landlock domain"
+    descriptor = libc.call("syscall", CREATE_RULESET, attributes, len(attributes), 0, why=refused)
+    libc.call("syscall", RESTRICT_SELF, descriptor, 0, why=refused)

@@ -3,14 +3,13 @@
 On Linux all layers are tested. On macOS only `limit` and a group of its own apply (tier `rlimits`), untested.
 """
 
-import ctypes
 import os
 import resource
 import signal
 import sys
 from collections.abc import Callable
 
-from evolve.harness.worker.child import landlock, seccomp
+from evolve.harness.worker.child import landlock, libc, seccomp
 from evolve.harness.worker.child.orders import Layers
 
 CHANNEL = 3
@@ -71,7 +70,4 @@ def restrict(layers: Layers, *, after_each: Callable[[Layers], None] = lambda la
 
 
 def _prctl(option: int, value: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    rest = [ctypes.c_ulong(0)] * 3
-    if libc.prctl(option, ctypes.c_ulong(value), *rest) != 0:
-        raise OSError(ctypes.get_errno(), f"prctl {option} refused")
+    libc.call("prctl", option, value, 0, 0, 0, why=f"prctl {option} refused")

@@ -7,7 +7,10 @@ import ctypes
 import errno
 import platform
 import struct
+from functools import cache
 from typing import NamedTuple
+
+from evolve.harness.worker.child import libc
 
 PROT_EXEC = 4
 X32_BIT = 0x40000000
@@ -39,6 +42,7 @@ def instruction(code: int, operand: int, if_true: int = 0, if_false: int = 0) ->
     return struct.pack("=HBBI", code, if_true, if_false, operand)
 
 
+@cache
 def program(table: Table) -> bytes:
     """Assemble the filter of an architecture."""
     code = [
@@ -74,6 +78,4 @@ def install() -> None:
     code = program(table)
     text = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(text))
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(PR_SET_SECCOMP, ctypes.c_ulong(MODE_FILTER), header, ctypes.c_ulong(0), ctypes.c_ulong(0)) != 0:
-        raise OSError(ctypes.get_errno(), "the kernel refuses a seccomp filter")
+    libc.call("prctl", PR_SET_SECCOMP, MODE_FILTER, header, 0, 0, why="the kernel refuses a seccomp filter")
