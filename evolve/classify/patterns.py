@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from evolve.classify.excerpt import excerpt_of
 from evolve.classify.procedures import Procedure, find_procedure
 from evolve.classify.signals import Signal, find_signals
+from evolve.classify.steps import admissible_before
 from evolve.records import Episode, FailureClass, FailureLabel, Json, Pattern, Tool, digest_of
 
 FEWEST_TASKS = 2
@@ -115,6 +116,7 @@ def _detail(sightings: Sequence[Sighting], good: Sequence[Sighting], closing: st
         "count": len(sightings),
         "values": [value for value, _ in sorted(values.items(), key=lambda i: (-i[1], i[0]))[:MOST_EXAMPLES]],
         "counter_tasks": sorted({s.episode.task_id for s in good}),
+        "has_actions": any(admissible_before(s.episode, s.signal.step) is not None for s in sightings),
     }
     merged |= {name: first.detail[name] for name in ("tool", "argument", "choices") if first.detail.get(name)}
     merged["tools"] = sorted({str(d["tool"]) for d in details if d.get("tool")})

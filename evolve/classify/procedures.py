@@ -16,7 +16,7 @@ from evolve.records import Call, Episode, Tool
 
 COMMON_SHARE = 0.8
 RARE_SHARE = 0.34
-SMALL_WORDS = ("to", "from", "in", "on", "with", "of", "at", "under", "into")
+SMALL_WORDS = ("to", "from", "in", "on", "with", "of", "at", "into", "for", "and", "you", "your")
 FEWEST_TASKS = 2
 FEWEST_STEPS = 2
 MOST_WORDS = 8
@@ -138,4 +138,4 @@ def _shared_task_words(episodes: Sequence[Episode], share: float = COMMON_SHARE)
     shared = (
         word for word in dict.fromkeys(w for words in spoken for w in words) if counts[word] >= share * len(spoken)
     )
-    return [word for word in shared if len(word) >= SHORTEST_WORD and not word.isdigit()]
+    return [word for word in shared if len(word) >= SHORTEST_WORD and not word.isdigit() and word not in SMALL_WORDS]

@@ -101,7 +101,7 @@ SPEAKS = [
     ("action.confirm-close-", failures(step("close_ticket", CLOSE, done=True), stop="finished")),
     ("trajectory.warn-repeats", failures(*[act("look")] * 3, tools=HOUSE)),
     ("action.block-repeats", failures(*[act("look")] * 3, tools=HOUSE)),
-    ("trajectory.list-untried", failures(*[act("look")] * 3, tools=HOUSE)),
+    ("trajectory.list-untried", failures(*[act("look")] * 3, tools=HOUSE, admissible=ACTIONS)),
     ("trajectory.low-budget", failures(act("look"), tools=HOUSE)),
 ]
 
@@ -174,7 +174,21 @@ def test_a_refusal_by_several_tools_is_told_in_the_system_prompt(bench: Bench) -
     second = step("get_order", ORDER, answer=words, error="rejected")
     bench.propose_all(patterns_of(*failures(first, second)))
     (note,) = (n for n in read_harness(read_folder(bench.workspace)).contract.system if "lift-refusal" in n.id)
-    assert note.text == f'Before cancel_order, get_order, check; breaking this rule is answered with: "{words}"'
+    assert note.text.startswith(f'Known refusal of cancel_order, get_order: "{words}"')
+
+
+def test_what_successes_do_too_is_not_discouraged(bench: Bench) -> None:
+    """Where as many successes close without a change, no note and no block speaks against it."""
+    failed, tools = failures(step("close_ticket", CLOSE, done=True), stop="finished")
+    good = tuple(episode(step("close_ticket", CLOSE, done=True), task=t, success=True) for t in ("s1", "s2"))
+    assert not [unit for unit in bench.propose_all(patterns_of(failed, tools, good)) if "clos" in unit]
+
+
+def test_actions_are_listed_only_where_they_are_published(bench: Bench) -> None:
+    """Without published actions there is nothing to list, and no such rule is proposed."""
+    units = bench.propose_all(patterns_of(*failures(*[step("get_order", ORDER)] * 3)))
+    assert "trajectory.warn-repeats" in units
+    assert "trajectory.list-untried" not in units
 
 
 def test_equal_evidence_gives_equal_files(tmp_path: Path) -> None:

@@ -41,6 +41,16 @@ def is_left_open(pattern: Pattern) -> bool:
     return "closing_tool" in pattern.detail and unclosed >= FEWEST_UNCLOSED_SHARE * int(pattern.detail["count"])
 
 
+def has_actions(pattern: Pattern) -> bool:
+    """Apply where the environment publishes what can be done."""
+    return bool(pattern.detail.get("has_actions"))
+
+
+def is_telling(pattern: Pattern) -> bool:
+    """Apply where few successes match: what they do too must not be discouraged."""
+    return 2 * pattern.counter_support <= len(pattern.tasks)
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """How patterns of some kinds become one unit.
@@ -172,6 +182,7 @@ RECIPES: tuple[Recipe, ...] = (
         "The model ends the task before it changed anything; told what the closing call means, it acts first.",
         is_keyed=True,
         on_tool=True,
+        suits=is_telling,
     ),
     Recipe(
         "confirm-close",
@@ -180,6 +191,7 @@ RECIPES: tuple[Recipe, ...] = (
         "confirm-close.py.j2",
         "The model ends the task before it changed anything; asked once, it makes the change that is due.",
         is_keyed=True,
+        suits=is_telling,
     ),
     Recipe(
         "warn-repeats",
@@ -204,6 +216,7 @@ RECIPES: tuple[Recipe, ...] = (
         "list-untried.py.j2",
         "The model loses track of what it tried; the untried actions after each step keep it moving.",
         carries=(carried,),
+        suits=has_actions,
     ),
     Recipe(
         "close-at-end",

@@ -13,6 +13,7 @@ from evolve.records import Json, Layer, Pattern
 
 LONGEST_NOTE = 400
 MOST_SKILL_WORDS = 110
+FEWEST_WORDS = 2
 
 
 def write_unit(recipe: Recipe, pattern: Pattern, files: Mapping[str, str]) -> dict[str, str] | None:
@@ -45,9 +46,8 @@ def _note(recipe: Recipe, pattern: Pattern, text: str, contract: str) -> dict[st
         return None
     tools = pattern.detail.get("tools", [])
     is_on_tool = recipe.on_tool and len(tools) == 1
-    fields = {"id": recipe.unit_id(pattern), "text": text, "evidence": evidence_of(pattern)}
-    if is_on_tool:
-        fields["tool"] = str(tools[0])
+    place = {"tool": str(tools[0])} if is_on_tool else {}
+    fields = {"id": recipe.unit_id(pattern), **place, "text": text, "evidence": evidence_of(pattern)}
     return {"contract.toml": with_note(contract, "tool" if is_on_tool else "system", fields)}
 
 
@@ -63,6 +63,8 @@ def _values(recipe: Recipe, pattern: Pattern) -> Json:
         "evidence": evidence_of(pattern),
     }
     if recipe.layer is Layer.SKILL:
-        family = " ".join(re.findall(r"[a-z]+", str(pattern.detail["family"]).lower()))
-        values |= {"title": family.capitalize(), "when": " ".join(pattern.detail["words"]) or family}
+        family = re.findall(r"[a-z]+", str(pattern.detail["family"]).lower())
+        words = list(pattern.detail["words"])
+        when = words if len(words) >= FEWEST_WORDS else list(dict.fromkeys([*family, *words]))
+        values |= {"title": " ".join(family).capitalize(), "when": " ".join(when)}
     return values
