@@ -335,7 +335,8 @@ class Candidate(Record):
     harness: str
     proposer: str
     proposal: Proposal
-    files: tuple[str, ...]
+    files: tuple[str, ...] = Field(description="paths that differ from the parent, relative to the harness folder")
+    refused: tuple[str, ...] = Field(default=(), description="'path: reason' of what was left out of the edit")
     usage: Usage = Usage()
 
 

@@ -111,6 +111,11 @@ class EpisodeHarness:
         """Tier of the rule worker, or 'none' where no rule runs."""
         return self._worker.tier if self._worker else "none"
 
+    @property
+    def rule_units(self) -> list[tuple[str, Layer]]:
+        """The units that the loaded rule code declares, in order."""
+        return [(rule.id, rule.layer) for rule in self._worker.declarations] if self._worker else []
+
     def apply_contract(self, contract: Contract) -> None:
         """Environment Contract: add notes to the system prompt and to tool descriptions; nothing else changes."""
         for note in contract.system:

@@ -31,7 +31,10 @@ MAY_RETURN = {
     Layer.ACTION: frozenset({"pass", "block", "rewrite", "probe", "fault"}),
     Layer.TRAJECTORY: frozenset({"pass", "note", "probe", "force", "fault"}),
 }
-NEEDS = {"note": Strength.NOTE, "block": Strength.BLOCK, "rewrite": Strength.REWRITE, "force": Strength.FORCE}
+RANKS = {strength.value: strength.rank for strength in Strength}
+"""How far a kind of outcome goes: outcomes that change something bear the name of the strength they need."""
+
+FAULTS = frozenset(get_args(FaultKind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +132,9 @@ def _reply(raw: Any, rule: RuleDeclaration) -> RuleReply:
         return RuleReply.of_fault(rule.id, "nonsense", "the outcome has parts of a wrong type or size")
     if kind not in MAY_RETURN[rule.layer]:
         return RuleReply.of_fault(rule.id, "nonsense", f"a rule of the {rule.layer} layer may not return {kind}")
-    if kind == "fault" and raw["fault"] not in get_args(FaultKind):
+    if kind == "fault" and raw["fault"] not in FAULTS:
         return RuleReply.of_fault(rule.id, "nonsense", "an unknown kind of fault")
-    if kind in NEEDS and NEEDS[kind].rank > rule.strength.rank:
+    if RANKS.get(kind, -1) > RANKS[rule.strength]:
         return RuleReply.of_fault(rule.id, "over_strength", f"returned {kind}, declared {rule.strength}")
     return RuleReply(unit=rule.id, **raw)
 

@@ -1,0 +1,39 @@
+"""Checks a harness folder without running it: what `evolve harness check` and the `openai` proposer ask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from evolve.errors import HarnessError
+from evolve.harness.artifact import Harness, read_folder, read_harness
+from evolve.harness.lint_code import lint_rules
+
+PROPOSAL_FILE = "proposal.json"
+
+
+def check_folder(folder: Path) -> list[str]:
+    """Return what is wrong with a harness folder, one finding a line; a proposal.json beside it is passed over."""
+    try:
+        files = read_folder(folder)
+    except HarnessError as error:
+        return [str(error)]
+    return check_files({path: content for path, content in files.items() if path != PROPOSAL_FILE})
+
+
+def check_files(files: Mapping[str, bytes]) -> list[str]:
+    """Return what is wrong with the files of a harness."""
+    try:
+        harness = read_harness(files)
+    except HarnessError as error:
+        return [str(error)]
+    return check_rules(harness)
+
+
+def check_rules(harness: Harness) -> list[str]:
+    """Return what the lint finds in rule code, as `file:line: message`."""
+    return [
+        f"{finding.file}:{finding.line}: {finding.message}"
+        for name, source in harness.rule_sources.items()
+        for finding in lint_rules(name, source)
+    ]

@@ -1,0 +1,74 @@
+"""Puts one candidate through the stages of the gate, cheapest first. Each may reject; only the last may accept."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from evolve.gate.budget import Spent, budget_of
+from evolve.harness.artifact import read_folder
+from evolve.loop import checks, trials
+from evolve.loop.context import Incumbent, RunContext
+from evolve.loop.exam import Exam
+from evolve.loop.replay import replay
+from evolve.progress import Staged
+from evolve.records import Candidate, Decision, StageResult, Usage, Verdict
+from evolve.repository import add_worktree, harness_folder, remove_worktree
+
+Stage = Callable[[Exam], Awaitable[StageResult]]
+STAGES: tuple[Stage, ...] = (
+    checks.scope,
+    checks.lint,
+    checks.load,
+    replay,
+    trials.screen,
+    trials.paired_test,
+    trials.guards,
+    trials.confirmation,
+)
+DECISIONS = {"accept": Decision.ACCEPT, "reject": Decision.REJECT, "cannot_tell": Decision.CANNOT_TELL}
+
+
+async def examine(run: RunContext, candidate: Candidate, incumbent: Incumbent) -> Verdict:
+    """Return the verdict on a candidate. What was rolled out before a kill is on record and is not played again."""
+    place = run.workspace.worktree(candidate.candidate_id)
+    add_worktree(run.repository, candidate.commit, place)
+    try:
+        exam = Exam(run, candidate, incumbent, read_folder(place / harness_folder(run.name)), _alpha(run))
+        results = await _run_stages(exam)
+    finally:
+        remove_worktree(run.repository, place)
+    return _verdict(exam, results)
+
+
+async def _run_stages(exam: Exam) -> list[StageResult]:
+    results: list[StageResult] = []
+    for stage in STAGES:
+        result = exam.run.ledger.save_stage(exam.candidate.candidate_id, await stage(exam))
+        exam.run.progress.report(Staged(exam.candidate.candidate_id, result))
+        results.append(result)
+        if result.outcome != "pass":
+            break
+    return results
+
+
+def _alpha(run: RunContext) -> float:
+    """Return what this candidate may spend of the run's error budget: earlier paired tests have spent theirs."""
+    verdicts = (entry.verdict for entry in run.ledger.candidates(run.run_id))
+    spent = [Spent(v.alpha, v.decision is Decision.ACCEPT) for v in verdicts if v is not None and v.alpha is not None]
+    return budget_of(run.config.gate.policy, spent).next_alpha
+
+
+def _verdict(exam: Exam, results: list[StageResult]) -> Verdict:
+    last = results[-1]
+    was_tested = any(result.stage == "paired_test" for result in results)
+    return Verdict(
+        candidate_id=exam.candidate.candidate_id,
+        decision=DECISIONS[last.outcome],
+        stages=tuple(results),
+        effect=exam.effect,
+        interval=exam.interval,
+        alpha=exam.alpha if was_tested else None,
+        requests_asked=sum(e.requests_asked for e in exam.candidate_episodes),
+        requests_reused=sum(e.requests - e.requests_asked for e in exam.candidate_episodes),
+        usage=sum((e.usage for e in exam.candidate_episodes), Usage()),
+    )
