@@ -19,15 +19,18 @@ NOT_READ_ONLY = "This tool cannot be probed."
 IS_OVER = "The task is over."
 COMPLETE = "Task complete."
 
+# Examples: a small model takes patterns such as `put O in R` for names of tools.
+_FORMS = (
+    "go to desk 1; open box 1; close box 1; take mug 2 from desk 1; put mug 2 in box 1; clean mug 2 with sink 1; "
+    "heat mug 2 with microwave 1; cool mug 2 with fridge 1; use desklamp 1; look; inventory"
+)
+
 TAKE_ACTION = Tool(
     name="take_action",
-    description=(
-        "Do one action. Forms: go to R; open R; close R; take O from R; put O in R; clean O with R; "
-        "heat O with R; cool O with R; use LAMP; look; inventory. R is a receptacle, O an object."
-    ),
+    description="Do one action in the house.",
     parameters={
         "type": "object",
-        "properties": {"action": {"type": "string"}},
+        "properties": {"action": {"type": "string", "description": f"Words like: {_FORMS}"}},
         "required": ["action"],
         "additionalProperties": False,
     },
