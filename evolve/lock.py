@@ -21,13 +21,13 @@ class WorkspaceLock:
 
     Args:
         path: the lock file; the holder's name stands beside it in `<path>.holder`.
-        wait_s: how long to wait for another holder; 0 gives up at once.
+        wait_s: how long to wait for another holder; a killed one may take a moment to be gone.
 
     Raises:
         WorkspaceBusy: another process holds it; the message names that process.
     """
 
-    def __init__(self, path: Path, *, wait_s: float = 0.0) -> None:
+    def __init__(self, path: Path, *, wait_s: float = 1.0) -> None:
         self._path = path
         self._wait_s = wait_s
         self._lock = FileLock(path, is_singleton=False, thread_local=False)

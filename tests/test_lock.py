@@ -28,7 +28,7 @@ def test_a_second_process_is_told_who_holds_the_workspace(tmp_path):
     """The message names the holder's process id, and kill -9 gives the lock back."""
     path = tmp_path / "ws" / "lock"
     with hold(path) as holder:
-        with pytest.raises(WorkspaceBusy, match=f"process {holder.pid} since"), WorkspaceLock(path):
+        with pytest.raises(WorkspaceBusy, match=f"process {holder.pid} since"), WorkspaceLock(path, wait_s=0):
             pass
         holder.send_signal(signal.SIGKILL)
         holder.wait()
@@ -39,7 +39,11 @@ def test_a_second_process_is_told_who_holds_the_workspace(tmp_path):
 def test_a_lock_cannot_be_taken_twice_in_one_process(tmp_path):
     """A second lock object in the same process is refused too."""
     path = tmp_path / "lock"
-    with WorkspaceLock(path), pytest.raises(WorkspaceBusy, match=f"process {os.getpid()}"), WorkspaceLock(path):
+    with (
+        WorkspaceLock(path),
+        pytest.raises(WorkspaceBusy, match=f"process {os.getpid()}"),
+        WorkspaceLock(path, wait_s=0),
+    ):
         pass
 
 
@@ -59,5 +63,5 @@ def test_a_torn_holder_file_does_not_hide_the_refusal(tmp_path):
     path = tmp_path / "lock"
     with WorkspaceLock(path):
         (tmp_path / "lock.holder").write_text("{")
-        with pytest.raises(WorkspaceBusy, match="in use by another process"), WorkspaceLock(path):
+        with pytest.raises(WorkspaceBusy, match="in use by another process"), WorkspaceLock(path, wait_s=0):
             pass

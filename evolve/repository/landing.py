@@ -13,8 +13,9 @@ from pathlib import Path
 
 from evolve.errors import RepositoryError
 from evolve.records import Candidate
+from evolve.repository.names import harness_folder
 from evolve.repository.trailers import Trailers
-from evolve.repository.workspace import Workspace, harness_folder
+from evolve.repository.workspace import Workspace
 
 _UNFINISHED = {"MERGE_HEAD": "a merge", "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert"}
 

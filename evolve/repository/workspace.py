@@ -16,29 +16,14 @@ from types import TracebackType
 
 from evolve.errors import RepositoryError
 from evolve.repository.command import Git, create_repository
+from evolve.repository.names import harness_folder
 from evolve.repository.trailers import Trailers
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _FULL_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _FILE_MODES = ("100644", "100755")
 _IDENTITY = {"name": "evolve", "email": "evolve@localhost"}
 _ROLES = ("AUTHOR", "COMMITTER")
 _START = datetime(2000, 1, 1, tzinfo=UTC)
-
-
-def harness_folder(environment: str) -> str:
-    """Return where the harness of an environment lies, relative to the top of the workspace."""
-    return f"harness_artifacts/{_name(environment)}"
-
-
-def run_branch(run_id: str) -> str:
-    """Return the branch on which a run's accepted candidates follow one another."""
-    return f"refs/heads/evolve/{_name(run_id)}"
-
-
-def candidate_ref(candidate_id: str) -> str:
-    """Return the ref that keeps a candidate, accepted or not, from being collected as garbage."""
-    return f"refs/evolve/candidates/{_name(candidate_id)}"
 
 
 def open_workspace(root: Path) -> Workspace:
@@ -284,17 +269,6 @@ def _stamp(date: datetime) -> str:
     if date.tzinfo is None:
         raise ValueError("a commit date must know its time zone")
     return f"@{int(date.timestamp())} +0000"
-
-
-def _name(name: str) -> str:
-    """Return a name that is safe in paths and refs.
-
-    Raises:
-        RepositoryError: it is not.
-    """
-    if not _NAME.fullmatch(name) or ".." in name or name.endswith((".", ".lock")):
-        raise RepositoryError(f"{name!r} cannot name a folder or a ref: use letters, digits, '-', '_' and '.'")
-    return name
 
 
 def _check_path(path: str) -> None:
