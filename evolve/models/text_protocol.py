@@ -58,8 +58,20 @@ class TextProtocolModel:
 
 def explanation(tools: list[Json]) -> str:
     """Return the words that tell a model of its tools and of how to call one."""
-    functions = [tool["function"] | {"parameters": _json(tool["function"].get("parameters", {}))} for tool in tools]
-    return prompts.render(TEMPLATE, tools=functions).strip()
+    functions = [tool["function"] for tool in tools]
+    return prompts.render(TEMPLATE, tools=[_described(function) for function in functions]).strip()
+
+
+def _described(function: Json) -> Json:
+    """Return what the template tells of a tool: small models follow a form better than a schema."""
+    parameters = function.get("parameters") or {}
+    values = {name: f"<{schema.get('type', 'value')}>" for name, schema in parameters.get("properties", {}).items()}
+    return {
+        "name": function["name"],
+        "description": function.get("description", ""),
+        "form": _json({"tool": function["name"], "arguments": values}),
+        "schema": _json(parameters),
+    }
 
 
 def as_text(messages: list[Json], explained: str) -> list[Json]:

@@ -96,9 +96,10 @@ def test_model_is_told_in_text() -> None:
 
 
 def test_explanation_names_each_tool_in_plain_characters() -> None:
-    """The model reads names, descriptions and schemas as they are, without any escapes."""
+    """The model reads names, descriptions, forms and schemas as they are, without any escapes."""
     words = explanation(TOOLS)
-    assert "- go: Walk <there>." in words
+    assert "## go\n\nWalk <there>.\n" in words
+    assert '{"tool":"go","arguments":{"to":"<string>"}}' in words
     assert json.dumps(TOOLS[0]["function"]["parameters"], separators=(",", ":")) in words
 
 
