@@ -23,8 +23,6 @@ from evolve.proposers.mechanic import Mechanic
 from evolve.proposers.openai import OpenAIProposer
 from evolve.protocols import Environment, Proposer
 from evolve.records import Usage
-from evolve.repository import Workspace as Repository
-from evolve.repository import open_workspace
 from evolve.rollout import RolloutLimits
 from evolve.secrets import secret_values
 from evolve.store import Ledger
@@ -53,19 +51,12 @@ def make_environment(name: str, options: Mapping[str, object]) -> Environment:
 
 
 @contextmanager
-def open_records(workspace: Workspace, config: Config, *, is_read_only: bool = False) -> Iterator[Ledger]:
+def open_ledger(workspace: Workspace, config: Config, *, is_read_only: bool = False) -> Iterator[Ledger]:
     """Open the ledger of a workspace."""
     url = config.ledger.url or workspace.ledger_url
     workspace.state.mkdir(exist_ok=True)
     with Ledger(url, is_read_only=is_read_only) as ledger:
         yield ledger
-
-
-@contextmanager
-def open_repository(workspace: Workspace) -> Iterator[Repository]:
-    """Open the git repository of a workspace."""
-    with open_workspace(workspace.root) as repository:
-        yield repository
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evolve.errors import ConfigError
+from evolve.gate.budget import Policy
 from evolve.models.settings import ModelSettings
 from evolve.records import Strength, digest_of
 
@@ -63,7 +64,7 @@ class ProposerSettings(Section):
 class GateSettings(Section):
     """How a candidate is tested."""
 
-    policy: Literal["explore", "standard", "strict"] = "standard"
+    policy: Policy = Policy.STANDARD
     max_trials: int = Field(
         default=16, ge=1, le=64, description="trials per task and arm at most; 1 for a greedy model"
     )

@@ -9,12 +9,12 @@ from pydantic import ValidationError
 from evolve.errors import RepositoryError, SealError
 from evolve.harness.digest import harness_digest
 from evolve.records import FrozenHarness, Json
-from evolve.repository import Workspace, freeze, harness_folder, read_tag
+from evolve.repository import Repository, freeze, harness_folder, read_tag
 from evolve.store import Ledger
 
 
 def freeze_harness(
-    workspace: Workspace, ledger: Ledger, *, environment: str, name: str, commit: str, manifest: Json, date: datetime
+    repository: Repository, ledger: Ledger, *, environment: str, name: str, commit: str, manifest: Json, date: datetime
 ) -> FrozenHarness:
     """Freeze the harness of an environment at a commit; the same again is done already.
 
@@ -27,8 +27,8 @@ def freeze_harness(
         RepositoryError: the commit has no such harness, or the tag seals something else.
         SealError: the ledger has the name for something else.
     """
-    sealed = workspace.commit(commit)
-    files = workspace.read_files(sealed, harness_folder(environment))
+    sealed = repository.commit(commit)
+    files = repository.read_files(sealed, harness_folder(environment))
     if not files:
         raise RepositoryError(f"commit {sealed[:12]} has no harness for {environment}; nothing to freeze")
     frozen = FrozenHarness(
@@ -39,12 +39,12 @@ def freeze_harness(
         harness=harness_digest(files),
         manifest=manifest,
     )
-    freeze(workspace, sealed, frozen.tag, frozen.model_dump(mode="json"), date=date)
+    freeze(repository, sealed, frozen.tag, frozen.model_dump(mode="json"), date=date)
     ledger.save_freeze(frozen)
     return frozen
 
 
-def frozen_harness(workspace: Workspace, *, environment: str, name: str) -> FrozenHarness:
+def frozen_harness(repository: Repository, *, environment: str, name: str) -> FrozenHarness:
     """Return a frozen harness after checking that its files are those that were sealed.
 
     Raises:
@@ -52,12 +52,12 @@ def frozen_harness(workspace: Workspace, *, environment: str, name: str) -> Froz
         SealError: tag, commit and files do not agree.
     """
     tag = f"evolve/{environment}/{name}"
-    commit, manifest = read_tag(workspace, tag)
+    commit, manifest = read_tag(repository, tag)
     try:
         frozen = FrozenHarness.model_validate(manifest)
     except ValidationError as error:
         raise SealError(f"the manifest of tag {tag} is not one of this evolve: {error.error_count()} faults") from error
-    files = workspace.read_files(commit, harness_folder(environment))
+    files = repository.read_files(commit, harness_folder(environment))
     if (frozen.tag, frozen.commit, frozen.harness) != (tag, commit, harness_digest(files)):
         raise SealError(f"the harness under tag {tag} is not the one that was frozen; freeze it under a new name")
     return frozen

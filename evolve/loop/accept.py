@@ -6,8 +6,7 @@ from datetime import datetime
 
 from evolve.errors import UserError
 from evolve.records import Candidate, Decision, Verdict
-from evolve.repository import Trailers, accept_candidate, harness_folder
-from evolve.repository import Workspace as Repository
+from evolve.repository import Repository, Trailers, accept_candidate, harness_folder
 from evolve.store import CandidateEntry, Ledger
 
 

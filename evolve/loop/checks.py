@@ -1,4 +1,4 @@
-"""The stages that cost nothing: scope, lint and load. They look at files and at one loaded worker, at no score."""
+"""The stages that ask no model: scope, lint, load, replay. They look at files, a loaded worker and old episodes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from evolve.harness.episode import EpisodeHarness
 from evolve.harness.runtime import HarnessRuntime
 from evolve.loop.exam import Exam, passed, rejected
 from evolve.loop.observe import EVIDENCE_TRIAL
+from evolve.loop.replay import replay_episodes
 from evolve.protocols import Session
-from evolve.records import Episode, Layer, StageResult
+from evolve.records import Episode, Json, Layer, StageResult
 
 LAYER_OF_FILE = {"contract.toml": Layer.CONTRACT, "action.py": Layer.ACTION, "trajectory.py": Layer.TRAJECTORY}
 MOST_SHOWN = 12
@@ -71,6 +72,32 @@ async def load(exam: Exam) -> StageResult:
     if faults:
         return rejected("load", *faults[:MOST_SHOWN])
     return passed("load", "The harness loads; off is identical; tools differ by notes alone.", isolation=on.isolation)
+
+
+async def replay(exam: Exam) -> StageResult:
+    """Reject rules that would have hindered a successful episode, or that fail on recorded ones."""
+    episodes = await exam.recorded_training_episodes()
+    texts = {task.task_id: task.text for task in exam.run.train()}
+    limit = exam.run.environment.card.step_limit
+    seen = await replay_episodes(exam.runtime, episodes, texts, tools=exam.tools, step_limit=limit)
+    numbers: Json = {
+        "episodes": len(episodes),
+        "fires_failing": dict(sorted(seen.fires_failing.items())),
+        "fires_successful": dict(sorted(seen.fires_successful.items())),
+        "harmful": len(seen.harm),
+        "faults": len(seen.faults),
+    }
+    if seen.harm:
+        return rejected("replay", *seen.harm[:MOST_SHOWN], **numbers)
+    if len(seen.faults) > 1:
+        return rejected("replay", *seen.faults[:MOST_SHOWN], **numbers)
+    fired = sum(seen.fires_failing.values()), sum(seen.fires_successful.values())
+    return passed(
+        "replay",
+        f"Over {len(episodes)} recorded episodes units fire in {fired[0]} failing and {fired[1]} successful cases; "
+        "no useful call would have been blocked or changed.",
+        **numbers,
+    )
 
 
 def _layer(path: str) -> Layer | None:

@@ -14,8 +14,7 @@ from evolve.loop.replay import Replayer
 from evolve.progress import Progress, Said
 from evolve.protocols import Environment, Proposer
 from evolve.records import ModelFingerprint, Split, Task
-from evolve.repository import Workspace as Repository
-from evolve.repository import harness_folder
+from evolve.repository import Repository, harness_folder
 from evolve.rollout import Rollout
 from evolve.store import Ledger
 from evolve.workspace import Workspace

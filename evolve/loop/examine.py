@@ -9,7 +9,6 @@ from evolve.harness.artifact import read_folder
 from evolve.loop import checks, trials
 from evolve.loop.context import Incumbent, RunContext
 from evolve.loop.exam import Exam
-from evolve.loop.replay import replay
 from evolve.progress import Staged
 from evolve.records import Candidate, Decision, StageResult, Usage, Verdict
 from evolve.repository import add_worktree, harness_folder, remove_worktree
@@ -19,7 +18,7 @@ STAGES: tuple[Stage, ...] = (
     checks.scope,
     checks.lint,
     checks.load,
-    replay,
+    checks.replay,
     trials.screen,
     trials.paired_test,
     trials.guards,

@@ -17,8 +17,7 @@ from evolve.harness.check import PROPOSAL_FILE, check_files
 from evolve.harness.episode import EpisodeHarness
 from evolve.harness.runtime import HarnessRuntime
 from evolve.harness.worker import Tier, WorkerPool
-from evolve.loop.exam import Exam, passed, rejected
-from evolve.records import Call, Episode, Observation, StageResult, Step, Tool
+from evolve.records import Call, Episode, Observation, Step, Tool
 
 MOST_SHOWN = 8
 
@@ -38,32 +37,6 @@ class _Answerless:
 
     def probe(self, call: Call) -> Observation:
         return Observation(text="(no answer: this is a replay)")
-
-
-async def replay(exam: Exam) -> StageResult:
-    """Reject rules that would have hindered a successful episode, or that fail on recorded ones."""
-    episodes = await exam.recorded_training_episodes()
-    texts = {task.task_id: task.text for task in exam.run.train()}
-    limit = exam.run.environment.card.step_limit
-    seen = await replay_episodes(exam.runtime, episodes, texts, tools=exam.tools, step_limit=limit)
-    numbers = {
-        "episodes": len(episodes),
-        "fires_failing": dict(sorted(seen.fires_failing.items())),
-        "fires_successful": dict(sorted(seen.fires_successful.items())),
-        "harmful": len(seen.harm),
-        "faults": len(seen.faults),
-    }
-    if seen.harm:
-        return rejected("replay", *seen.harm[:MOST_SHOWN], **numbers)
-    if len(seen.faults) > 1:
-        return rejected("replay", *seen.faults[:MOST_SHOWN], **numbers)
-    fired = sum(seen.fires_failing.values()), sum(seen.fires_successful.values())
-    return passed(
-        "replay",
-        f"Over {len(episodes)} recorded episodes units fire in {fired[0]} failing and {fired[1]} successful cases; "
-        "no useful call would have been blocked or changed.",
-        **numbers,
-    )
 
 
 async def replay_episodes(

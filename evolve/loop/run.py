@@ -79,10 +79,10 @@ async def _judge(run: RunContext, candidate: Candidate, incumbent: Incumbent) ->
 
 def _advance(run: RunContext, candidate: Candidate, verdict: Verdict, incumbent: Incumbent) -> Incumbent:
     """Make an accepted candidate the incumbent and put it on the run's branch; done already is done."""
-    if run.config.gate.policy == Policy.EXPLORE:
+    if run.config.gate.policy is Policy.EXPLORE:
         return run.incumbent_at(candidate.commit)
     accepted = seal_accepted(run.repository, candidate, verdict, date=run.started_at)
     branch = run_branch(run.run_id)
-    if not run.repository.is_ancestor(accepted, branch):
+    if run.repository.find_candidate(candidate.candidate_id, within=branch) is None:
         run.repository.update_ref(branch, accepted, incumbent.commit)
     return run.incumbent_at(accepted)

@@ -7,16 +7,8 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Literal
 
-from evolve.gate.guards import (
-    GUARD_TRIALS,
-    ArmCost,
-    GuardDecision,
-    carry_over,
-    cost,
-    fault_rate,
-    once_fixed,
-    regression,
-)
+from evolve.gate.costs import ArmCost, cost, fault_rate
+from evolve.gate.guards import GUARD_TRIALS, GuardDecision, carry_over, once_fixed, regression
 from evolve.gate.scores import PairedScores
 from evolve.gate.sequential import SequentialPairedTest
 from evolve.loop.exam import Exam, passed, rejected

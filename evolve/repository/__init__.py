@@ -6,17 +6,17 @@ Nothing here runs git inside a folder that a proposer could write to, and no com
 from evolve.repository.collect import Collected, Refusal, collect
 from evolve.repository.landing import accept_candidate, finish_landing, land_files
 from evolve.repository.names import candidate_ref, harness_folder, run_branch
+from evolve.repository.repository import Repository, init_repository, open_repository
 from evolve.repository.stale import remove_stale_locks
 from evolve.repository.tags import freeze, read_tag, tags
 from evolve.repository.trailers import Trailers
-from evolve.repository.workspace import Workspace, init_workspace, open_workspace
 from evolve.repository.worktree import add_worktree, remove_worktree
 
 __all__ = [
     "Collected",
     "Refusal",
+    "Repository",
     "Trailers",
-    "Workspace",
     "accept_candidate",
     "add_worktree",
     "candidate_ref",
@@ -24,9 +24,9 @@ __all__ = [
     "finish_landing",
     "freeze",
     "harness_folder",
-    "init_workspace",
+    "init_repository",
     "land_files",
-    "open_workspace",
+    "open_repository",
     "read_tag",
     "remove_stale_locks",
     "remove_worktree",

@@ -14,19 +14,19 @@ from pathlib import Path
 from evolve.errors import RepositoryError
 from evolve.records import Candidate
 from evolve.repository.names import harness_folder
+from evolve.repository.repository import Repository
 from evolve.repository.trailers import Trailers
-from evolve.repository.workspace import Workspace
 
 _UNFINISHED = {"MERGE_HEAD": "a merge", "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert"}
 
 
-def note_path(workspace: Workspace) -> Path:
+def note_path(repository: Repository) -> Path:
     """Return where the commit of an unfinished landing is noted down."""
-    return workspace.git.folder / "evolve-landing"
+    return repository.git.folder / "evolve-landing"
 
 
 def accept_candidate(
-    workspace: Workspace, candidate: Candidate, *, message: str, trailers: Trailers, date: datetime
+    repository: Repository, candidate: Candidate, *, message: str, trailers: Trailers, date: datetime
 ) -> str:
     """Commit a candidate's harness folder onto the user's branch and return the commit; done already is done.
 
@@ -34,26 +34,26 @@ def accept_candidate(
         RepositoryError: the user's harness is not the candidate's parent, has uncommitted changes, or the
             branch moved meanwhile. Nothing was changed then.
     """
-    finish_landing(workspace)
-    head = workspace.head_commit()
+    finish_landing(repository)
+    head = repository.head_commit()
     theirs, ours, base = (
-        workspace.harness_tree(commit, candidate.environment)
+        repository.harness_tree(commit, candidate.environment)
         for commit in (candidate.commit, head, candidate.parent_commit)
     )
     if theirs == base:
         raise RepositoryError(f"candidate {candidate.candidate_id} changes nothing in its harness")
     if ours != base:
-        landed = workspace.find_candidate(candidate.candidate_id)
+        landed = repository.find_candidate(candidate.candidate_id)
         if landed or ours == theirs:
             return landed or head
-        raise RepositoryError(_why_not(workspace, candidate, head))
+        raise RepositoryError(_why_not(repository, candidate, head))
     folder = harness_folder(candidate.environment)
-    files = workspace.read_files(candidate.commit, folder)
-    return land_files(workspace, folder, files, message=message, trailers=trailers, date=date)
+    files = repository.read_files(candidate.commit, folder)
+    return land_files(repository, folder, files, message=message, trailers=trailers, date=date)
 
 
 def land_files(
-    workspace: Workspace,
+    repository: Repository,
     folder: str,
     files: Mapping[str, bytes],
     *,
@@ -65,39 +65,39 @@ def land_files(
 
     The rest of the index and of the work tree stays as it is, staged changes included.
     """
-    finish_landing(workspace)
-    _require_calm(workspace, folder)
-    branch, head = workspace.branch(), workspace.head_commit()
-    commit = workspace.commit_files(head, folder, files, message=message, date=date, trailers=trailers)
-    if not workspace.differing_paths(head, commit):
+    finish_landing(repository)
+    _require_calm(repository, folder)
+    branch, head = repository.branch(), repository.head_commit()
+    commit = repository.commit_files(head, folder, files, message=message, date=date, trailers=trailers)
+    if not repository.differing_paths(head, commit):
         return head
-    _write_note(note_path(workspace), commit)
-    workspace.update_ref(branch, commit, head)
-    _bring_along(workspace, commit)
-    note_path(workspace).unlink()
+    _write_note(note_path(repository), commit)
+    repository.update_ref(branch, commit, head)
+    _bring_along(repository, commit)
+    note_path(repository).unlink()
     return commit
 
 
-def finish_landing(workspace: Workspace) -> None:
+def finish_landing(repository: Repository) -> None:
     """Complete a landing that was cut off after the branch moved; forget one that was cut off before.
 
     Raises:
         RepositoryError: a file of the landing was edited since.
     """
-    note = note_path(workspace)
+    note = note_path(repository)
     if not note.exists():
         return
-    commit = workspace.resolve(note.read_text().strip())
-    if commit == workspace.head_commit():
-        _refuse_edited(workspace, commit)
-        _bring_along(workspace, commit)
+    commit = repository.resolve(note.read_text().strip())
+    if commit == repository.head_commit():
+        _refuse_edited(repository, commit)
+        _bring_along(repository, commit)
     note.unlink()
 
 
-def _refuse_edited(workspace: Workspace, commit: str) -> None:
-    old = workspace.commit(f"{commit}^")
-    paths = workspace.differing_paths(old, commit)
-    edited = [path for path in paths if not _is_untouched(workspace, path, old, commit)]
+def _refuse_edited(repository: Repository, commit: str) -> None:
+    old = repository.commit(f"{commit}^")
+    paths = repository.differing_paths(old, commit)
+    edited = [path for path in paths if not _is_untouched(repository, path, old, commit)]
     if edited:
         raise RepositoryError(
             f"an accept was cut off after commit {commit[:12]} and {', '.join(edited)} changed since; "
@@ -105,52 +105,52 @@ def _refuse_edited(workspace: Workspace, commit: str) -> None:
         )
 
 
-def _bring_along(workspace: Workspace, commit: str) -> None:
+def _bring_along(repository: Repository, commit: str) -> None:
     """Make index and work tree agree with a commit in the paths that it changed."""
-    paths = workspace.differing_paths(workspace.commit(f"{commit}^"), commit)
-    known = set(workspace.git.run("ls-files", "-z").split("\0"))
-    known |= set(workspace.git.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit).split("\0"))
+    paths = repository.differing_paths(repository.commit(f"{commit}^"), commit)
+    known = set(repository.git.run("ls-files", "-z").split("\0"))
+    known |= set(repository.git.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit).split("\0"))
     restored = "\0".join(path for path in paths if path in known)
     options = ("--staged", "--worktree", "--pathspec-from-file=-", "--pathspec-file-nul")
     if restored:
-        workspace.git.run("restore", f"--source={commit}", *options, stdin=restored.encode())
+        repository.git.run("restore", f"--source={commit}", *options, stdin=restored.encode())
 
 
-def _is_untouched(workspace: Workspace, path: str, old: str, new: str) -> bool:
+def _is_untouched(repository: Repository, path: str, old: str, new: str) -> bool:
     """Return whether a file is as before the landing, as after it, or as far as a killed git had written it."""
-    file = workspace.root / path
+    file = repository.root / path
     if not file.exists():
         return True
-    committed = [workspace.git.ask("rev-parse", "--verify", "--quiet", f"{commit}:{path}") for commit in (old, new)]
+    committed = [repository.git.ask("rev-parse", "--verify", "--quiet", f"{commit}:{path}") for commit in (old, new)]
     # the hash of the file as git would commit it, so that line end conversion is no edit
-    if workspace.git.run("hash-object", f"--path={path}", "--", str(file)) in committed:
+    if repository.git.run("hash-object", f"--path={path}", "--", str(file)) in committed:
         return True
-    return committed[1] is not None and _written(workspace, new, path).startswith(file.read_bytes())
+    return committed[1] is not None and _written(repository, new, path).startswith(file.read_bytes())
 
 
-def _written(workspace: Workspace, commit: str, path: str) -> bytes:
+def _written(repository: Repository, commit: str, path: str) -> bytes:
     """Return a file's content as git writes it to the work tree."""
-    return workspace.git.run_bytes("cat-file", "--filters", f"{commit}:{path}")
+    return repository.git.run_bytes("cat-file", "--filters", f"{commit}:{path}")
 
 
-def _require_calm(workspace: Workspace, folder: str) -> None:
+def _require_calm(repository: Repository, folder: str) -> None:
     for name, what in _UNFINISHED.items():
-        if (workspace.git.folder / name).exists():
-            raise RepositoryError(f"{what} is unfinished in {workspace.root}; finish or abort it first")
-    if (workspace.git.folder / "index.lock").exists():
-        raise RepositoryError(f"another git is at work in {workspace.root}, or died there and left .git/index.lock")
-    changed = workspace.changed_paths(folder)
+        if (repository.git.folder / name).exists():
+            raise RepositoryError(f"{what} is unfinished in {repository.root}; finish or abort it first")
+    if (repository.git.folder / "index.lock").exists():
+        raise RepositoryError(f"another git is at work in {repository.root}, or died there and left .git/index.lock")
+    changed = repository.changed_paths(folder)
     if changed:
         raise RepositoryError(f"{folder} has uncommitted changes ({', '.join(changed)}); commit or undo them first")
 
 
-def _why_not(workspace: Workspace, candidate: Candidate, head: str) -> str:
+def _why_not(repository: Repository, candidate: Candidate, head: str) -> str:
     """Say which candidate has to be accepted first or, where it is not that, what differs."""
-    first = workspace.trailers(candidate.parent_commit).candidate
-    if first and workspace.find_candidate(first) is None:
+    first = repository.trailers(candidate.parent_commit).candidate
+    if first and repository.find_candidate(first) is None:
         return f"candidate {candidate.candidate_id} builds on candidate {first}; accept {first} first"
     folder = harness_folder(candidate.environment)
-    paths = ", ".join(workspace.differing_paths(candidate.parent_commit, head, folder))
+    paths = ", ".join(repository.differing_paths(candidate.parent_commit, head, folder))
     return (
         f"candidate {candidate.candidate_id} was tested on another harness than the one at HEAD: "
         f"{paths} changed since {candidate.parent_commit[:12]}"

@@ -12,10 +12,10 @@ from pathlib import Path
 from evolve.errors import WorkspaceBusy
 from evolve.lock import WorkspaceLock
 from evolve.repository.landing import note_path
-from evolve.repository.workspace import Workspace
+from evolve.repository.repository import Repository
 
 
-def remove_stale_locks(workspace: Workspace, lock: WorkspaceLock) -> list[Path]:
+def remove_stale_locks(repository: Repository, lock: WorkspaceLock) -> list[Path]:
     """Remove stale lock files and return their paths. Needs the workspace lock to be held.
 
     Raises:
@@ -23,24 +23,24 @@ def remove_stale_locks(workspace: Workspace, lock: WorkspaceLock) -> list[Path]:
     """
     if lock.held_since is None:
         raise WorkspaceBusy("lock files are removed only while the workspace lock is held")
-    removed = [path for path in _ours(workspace) if _modified(path) < lock.held_since]
-    note = note_path(workspace)
+    removed = [path for path in _ours(repository) if _modified(path) < lock.held_since]
+    note = note_path(repository)
     if note.exists():
         begun = note.stat().st_mtime
-        removed += [path for path in _users(workspace) if begun <= _modified(path) < lock.held_since]
+        removed += [path for path in _users(repository) if begun <= _modified(path) < lock.held_since]
     for path in removed:
         path.unlink(missing_ok=True)
     return removed
 
 
-def _ours(workspace: Workspace) -> Iterator[Path]:
+def _ours(repository: Repository) -> Iterator[Path]:
     for folder in ("refs/heads/evolve", "refs/evolve", "refs/tags/evolve"):
-        yield from workspace.git.common_folder.joinpath(folder).rglob("*.lock")
+        yield from repository.git.common_folder.joinpath(folder).rglob("*.lock")
 
 
-def _users(workspace: Workspace) -> Iterator[Path]:
-    branch = workspace.git.common_folder / f"{workspace.branch()}.lock"
-    places = (workspace.git.folder / "index.lock", workspace.git.folder / "HEAD.lock", branch)
+def _users(repository: Repository) -> Iterator[Path]:
+    branch = repository.git.common_folder / f"{repository.branch()}.lock"
+    places = (repository.git.folder / "index.lock", repository.git.folder / "HEAD.lock", branch)
     yield from (path for path in places if path.exists())
 
 

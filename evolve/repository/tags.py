@@ -9,7 +9,7 @@ import orjson
 
 from evolve.errors import RepositoryError
 from evolve.records import Json
-from evolve.repository.workspace import Workspace
+from evolve.repository.repository import Repository
 
 
 class Tagged(NamedTuple):
@@ -19,33 +19,33 @@ class Tagged(NamedTuple):
     manifest: Json
 
 
-def freeze(workspace: Workspace, commit: str, tag: str, manifest: Json, *, date: datetime) -> None:
+def freeze(repository: Repository, commit: str, tag: str, manifest: Json, *, date: datetime) -> None:
     """Tag a commit with a manifest; the same tag again is done already.
 
     Raises:
         RepositoryError: the tag exists with another commit or manifest.
     """
-    sealed = workspace.commit(commit)
-    if workspace.resolve(f"refs/tags/{tag}"):
-        if read_tag(workspace, tag) != Tagged(sealed, manifest):
+    sealed = repository.commit(commit)
+    if repository.resolve(f"refs/tags/{tag}"):
+        if read_tag(repository, tag) != Tagged(sealed, manifest):
             raise RepositoryError(f"tag {tag} exists already and seals something else; choose another name")
         return
     text = orjson.dumps(manifest, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
     message = f"Frozen harness {tag}\n\n".encode() + text + b"\n"
     options = ("--annotate", "--no-sign", "--cleanup=verbatim", "--file=-")
-    workspace.git.run("tag", *options, tag, sealed, env=workspace.signature(date), stdin=message)
+    repository.git.run("tag", *options, tag, sealed, env=repository.signature(date), stdin=message)
 
 
-def read_tag(workspace: Workspace, tag: str) -> Tagged:
+def read_tag(repository: Repository, tag: str) -> Tagged:
     """Return the commit and the manifest of a tag.
 
     Raises:
         RepositoryError: there is no such tag, or evolve did not write it.
     """
-    commit = workspace.commit(f"refs/tags/{tag}")
-    if workspace.git.run("cat-file", "-t", f"refs/tags/{tag}") != "tag":
+    commit = repository.commit(f"refs/tags/{tag}")
+    if repository.git.run("cat-file", "-t", f"refs/tags/{tag}") != "tag":
         raise RepositoryError(f"tag {tag} carries no manifest; `evolve freeze` did not make it")
-    body = workspace.git.run("cat-file", "tag", f"refs/tags/{tag}").split("\n\n", 2)[-1]
+    body = repository.git.run("cat-file", "tag", f"refs/tags/{tag}").split("\n\n", 2)[-1]
     try:
         manifest = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -53,7 +53,7 @@ def read_tag(workspace: Workspace, tag: str) -> Tagged:
     return Tagged(commit, manifest)
 
 
-def tags(workspace: Workspace, environment: str) -> list[str]:
+def tags(repository: Repository, environment: str) -> list[str]:
     """Return the names of the tags of an environment's frozen harnesses, sorted."""
     prefix = f"refs/tags/evolve/{environment}/"
-    return workspace.git.run("for-each-ref", "--format=%(refname:lstrip=2)", prefix).splitlines()
+    return repository.git.run("for-each-ref", "--format=%(refname:lstrip=2)", prefix).splitlines()

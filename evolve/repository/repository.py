@@ -26,40 +26,40 @@ _ROLES = ("AUTHOR", "COMMITTER")
 _START = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def open_workspace(root: Path) -> Workspace:
+def open_repository(root: Path) -> Repository:
     """Open the repository whose top folder is `root`.
 
     Raises:
         RepositoryError: git is missing, there is no repository, it is bare, or it has no commit yet.
     """
-    workspace = Workspace(root)
-    if workspace.resolve("HEAD") is None:
-        workspace.close()
+    repository = Repository(root)
+    if repository.resolve("HEAD") is None:
+        repository.close()
         raise RepositoryError(f"{root} has no commit yet; `evolve init` makes the first")
-    return workspace
+    return repository
 
 
-def init_workspace(root: Path) -> Workspace:
+def init_repository(root: Path) -> Repository:
     """Make `root` a repository with a first, empty commit where it is none, and open it."""
     create_repository(root)
-    workspace = Workspace(root)
-    if workspace.resolve("HEAD") is None:
-        workspace.git.run(
+    repository = Repository(root)
+    if repository.resolve("HEAD") is None:
+        repository.git.run(
             "hash-object", "-t", "tree", "-w", "--stdin"
         )  # git knows the empty tree but does not store it
-        first = workspace.commit_files(None, "", {}, message="Start of the workspace", date=_START)
-        workspace.update_ref(workspace.branch(), first, None)
-    return workspace
+        first = repository.commit_files(None, "", {}, message="Start of the workspace", date=_START)
+        repository.update_ref(repository.branch(), first, None)
+    return repository
 
 
-class Workspace:
+class Repository:
     """A repository with a work tree. Close it, or use it in a `with` block."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.git = Git(root)
 
-    def __enter__(self) -> Workspace:
+    def __enter__(self) -> Repository:
         return self
 
     def __exit__(

@@ -1,0 +1,178 @@
+"""One `evolve run` from taking the lock to the last row: opens everything, runs the loop, writes down how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from evolve.assembly import make_proposer, open_bench, open_ledger, rollout_limits
+from evolve.config import Config
+from evolve.errors import BudgetSpent, EvolveError, Interrupted, UserError
+from evolve.lock import WorkspaceLock
+from evolve.loop.context import RunContext, parse_time
+from evolve.loop.replay import Replayer
+from evolve.loop.run import Outcome, run_loop
+from evolve.progress import Progress
+from evolve.records import Json, Usage
+from evolve.repository import Repository, finish_landing, harness_folder, open_repository, remove_stale_locks
+from evolve.rollout import Rollout
+from evolve.store import Ledger, RunEntry, RunStatus
+from evolve.workspace import Workspace
+
+FREE_TO_CHANGE = ("budget", "iterations", "rollout", "ledger")
+"""Sections of the configuration that a resumed run may change: they decide how long and how fast, not what."""
+STOP_POLL_S = 0.3
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A finished run: its row in the ledger and how its loop ended."""
+
+    entry: RunEntry
+    outcome: Outcome
+
+
+async def run_session(
+    workspace: Workspace,
+    config: Config,
+    *,
+    resume: str | None,
+    environ: Mapping[str, str],
+    progress: Progress,
+) -> Ran:
+    """Start a run, or resume one.
+
+    Args:
+        resume: None starts a new run; "" resumes the latest unfinished one of the environment; else a run's id.
+        environ: where keys are read from.
+
+    Raises:
+        UserError: the workspace is not ready: dirty harness, nothing to resume, another configuration.
+        BudgetSpent, Interrupted, InfrastructureError: it ended early; the ledger says so and `--resume` goes on.
+    """
+    with WorkspaceLock(workspace.lock_file) as lock, open_repository(workspace.root) as repository:
+        remove_stale_locks(repository, lock)
+        finish_landing(repository)
+        with open_ledger(workspace, config) as ledger:
+            workspace.stop_file.unlink(missing_ok=True)
+            run_id, base_commit = _which_run(repository, ledger, config, resume)
+            async with (
+                open_bench(workspace, config, ledger, environ=environ, spent=_spent(ledger, run_id)) as bench,
+                stop_signals(workspace) as stop,
+            ):
+                entry = ledger.start_run(
+                    run_id,
+                    environment=config.environment,
+                    model=bench.model.fingerprint.digest,
+                    base_commit=base_commit,
+                    config=deciding(config),
+                )
+                card = bench.environment.card
+                replayer = Replayer(isolation=config.harness.isolation, step_limit=card.step_limit)
+                run = RunContext(
+                    run_id=run_id,
+                    started_at=parse_time(entry.started_at),
+                    config=config,
+                    workspace=workspace,
+                    repository=repository,
+                    ledger=ledger,
+                    environment=bench.environment,
+                    pool=bench.pool,
+                    rollout=Rollout(
+                        bench.environment,
+                        bench.model,
+                        bench.archive,
+                        run_id=run_id,
+                        limits=rollout_limits(config),
+                        progress=progress,
+                        stop=stop,
+                    ),
+                    proposer=make_proposer(workspace, config, environ=environ, replay=replayer),
+                    replayer=replayer,
+                    progress=progress,
+                    stop=stop,
+                )
+                outcome = await _run_to_its_end(run, base_commit)
+            return Ran(ledger.run(run_id), outcome)
+
+
+def deciding(config: Config) -> Json:
+    """Return the part of a configuration that decides what a run does; a resumed run must have the same."""
+    return config.model_dump(mode="json", exclude=set(FREE_TO_CHANGE))
+
+
+@asynccontextmanager
+async def stop_signals(workspace: Workspace) -> AsyncIterator[asyncio.Event]:
+    """Give an event that Ctrl-C, SIGTERM or a STOP file in the workspace sets. A second Ctrl-C ends at once."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def ask() -> None:
+        stop.set()
+        loop.remove_signal_handler(signal.SIGINT)
+
+    async def watch() -> None:
+        while not workspace.stop_file.exists():  # noqa: ASYNC110  a file gives no event
+            await asyncio.sleep(STOP_POLL_S)
+        stop.set()
+
+    with suppress(NotImplementedError, RuntimeError, ValueError):
+        loop.add_signal_handler(signal.SIGINT, ask)
+        loop.add_signal_handler(signal.SIGTERM, ask)
+    watcher = asyncio.create_task(watch())
+    try:
+        yield stop
+    finally:
+        watcher.cancel()
+        with suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.remove_signal_handler(signal.SIGINT)
+            loop.remove_signal_handler(signal.SIGTERM)
+
+
+async def _run_to_its_end(run: RunContext, base_commit: str) -> Outcome:
+    limit = run.config.budget.time_limit_s
+    try:
+        async with asyncio.timeout(limit):
+            outcome = await run_loop(run, base_commit)
+    except TimeoutError as error:
+        spent = BudgetSpent(f"the time limit of {limit:g} s is used up; `evolve run --resume` goes on")
+        run.ledger.finish_run(run.run_id, RunStatus.STOPPED, str(spent))
+        raise spent from error
+    except (BudgetSpent, Interrupted) as error:
+        run.ledger.finish_run(run.run_id, RunStatus.STOPPED, str(error))
+        raise
+    except EvolveError as error:
+        run.ledger.finish_run(run.run_id, RunStatus.FAILED, str(error))
+        raise
+    status = RunStatus.STOPPED if outcome.message else RunStatus.DONE
+    run.ledger.finish_run(run.run_id, status, outcome.message or outcome.ending.value)
+    return outcome
+
+
+def _which_run(repository: Repository, ledger: Ledger, config: Config, resume: str | None) -> tuple[str, str]:
+    """Return the run's id and its base commit."""
+    mine = [entry for entry in ledger.runs() if entry.environment == config.environment]
+    if resume is None:
+        folder = harness_folder(config.environment)
+        if changed := repository.changed_paths(folder):
+            raise UserError(f"{changed[0]} is not committed; commit or undo your changes in {folder} before a run")
+        if repository.harness_tree("HEAD", config.environment) is None:
+            raise UserError(f"there is no {folder} at HEAD; `evolve init` makes one for each environment")
+        return f"{config.environment}-{len(mine) + 1:03d}", repository.head_commit()
+    if resume:
+        entry = ledger.run(resume)
+    else:
+        unfinished = [entry for entry in mine if entry.status is not RunStatus.DONE]
+        if not unfinished:
+            raise UserError(f"no unfinished run of {config.environment} to resume; `evolve runs list` shows all")
+        entry = unfinished[0]
+    return entry.run_id, entry.base_commit
+
+
+def _spent(ledger: Ledger, run_id: str) -> Usage:
+    """Return what a resumed run had used; nothing for a new one."""
+    known = {entry.run_id for entry in ledger.runs()}
+    return ledger.totals(run_id).usage if run_id in known else Usage()
