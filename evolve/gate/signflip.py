@@ -19,6 +19,8 @@ from evolve.gate.scores import PairedScores
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+SMALLEST = 1e-12  # below this the inverted characteristic function is rounding noise
+
 
 def signflip_midp(steps: Ints) -> float:
     """Return the exact mid-p of T = sum(steps) when every step may carry either sign.
@@ -28,16 +30,29 @@ def signflip_midp(steps: Ints) -> float:
     size this is McNemar's exact test with mid-p. Steps are whole numbers, so the distribution has a finite support
     and comes from its characteristic function: no random numbers, hence no seed. 0.5 without a non-zero step.
     """
+    above, tie = _tail(steps)
+    return above + tie / 2.0
+
+
+def signflip_exact(steps: Ints) -> float:
+    """Return P(T* >= T), the ordinary (conservative) p-value of the same test. 1 without a non-zero step."""
+    above, tie = _tail(steps)
+    return min(1.0, above + tie)
+
+
+def _tail(steps: Ints) -> tuple[float, float]:
+    """Return P(T* > T) and P(T* = T)."""
     sizes = np.abs(steps[steps != 0])
     if sizes.size == 0:
-        return 0.5
+        return 0.0, 1.0
     unit = int(np.gcd.reduce(sizes))
     if np.all(sizes == unit):
         wins = int(np.count_nonzero(steps > 0))
-        return binomial_midp(wins, sizes.size - wins)
+        tie = float(Fraction(math.comb(sizes.size, wins), 2**sizes.size))
+        return binomial_midp(wins, sizes.size - wins) - tie / 2.0, tie
     pmf = _distribution(sizes // unit)
     index = (int(steps.sum()) // unit + int(sizes.sum()) // unit) // 2
-    return float(np.clip(pmf[index + 1 :].sum() + pmf[index] / 2.0, 1e-12, 1.0 - 1e-12))
+    return float(np.clip(pmf[index + 1 :].sum(), SMALLEST, 1.0 - SMALLEST)), float(pmf[index])
 
 
 def _distribution(sizes: Ints) -> Floats:

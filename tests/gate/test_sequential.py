@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evolve.gate.scores import PairedScores, TaskScores, table
@@ -115,6 +115,7 @@ def tables(draw: st.DrawFn) -> tuple[PairedScores, int]:
     return table(TaskScores(f"t{i:02}", f, "train", old, new) for i, (old, new, f) in enumerate(rows)), stage
 
 
+@settings(max_examples=40)
 @given(tables(), st.randoms(use_true_random=False))
 def test_order_and_labels_never_change_a_verdict(case: tuple[PairedScores, int], rng: random.Random) -> None:
     """Shuffled tasks, renamed tasks and families, and shuffled trials give the same decision, numbers and all."""
@@ -131,6 +132,7 @@ def test_order_and_labels_never_change_a_verdict(case: tuple[PairedScores, int],
     assert TEST.decide(table(rows), stage, ALPHA) == TEST.decide(scores, stage, ALPHA)
 
 
+@settings(max_examples=40)
 @given(tables())
 def test_swapped_arms_mirror_the_decision(case: tuple[PairedScores, int]) -> None:
     """Exchanging the arms negates the effect, mirrors p, and never turns an accept into an accept."""

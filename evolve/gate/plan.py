@@ -1,0 +1,178 @@
+"""What a gate can see, and what it costs, before anything is spent; and the incumbent measured against itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from evolve.gate.boundary import FAR, NODES, Boundary
+from evolve.gate.normal import density, upper_tail
+from evolve.gate.scores import GRID, PairedScores
+from evolve.gate.sequential import FEWEST_TASKS, VOID_LIMIT, SequentialPairedTest
+from evolve.gate.signflip import pair_p
+
+ASSUMED_VARIANCE = 0.23  # of a pair's difference where 40% of tasks pass at .95, 20% at .05, the rest from .2 to .8
+TARGET_POWER = 0.80
+AA_P = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """How a sequential test behaves at one true gain: chance of an accept, chance that each stage is reached."""
+
+    power: float
+    reached: tuple[float, ...]
+
+
+def operation(bounds: Boundary, information: tuple[float, ...], drift: float) -> Operation:
+    """Return the power and the reach of each stage for a candidate whose final z has mean `drift`.
+
+    The running score is B(t) ~ N(drift * t, t); the density of the paths still in the race is carried from stage
+    to stage on a grid (Jennison and Turnbull 2000, chapter 19).
+    """
+    power, reached = 0.0, []
+    nodes, mass, before = np.zeros(1), np.ones(1), 0.0
+    for t, accept, futile in zip(information, bounds.accept, bounds.futile, strict=True):
+        reached.append(float(mass.sum()))
+        scale, moved = math.sqrt(t - before), nodes + drift * (t - before)
+        power += float(mass @ upper_tail((accept * math.sqrt(t) - moved) / scale))
+        grid = np.linspace(max(futile, -FAR) * math.sqrt(t), accept * math.sqrt(t), NODES)
+        weights = np.full(NODES, grid[1] - grid[0])
+        weights[[0, -1]] /= 2.0
+        mass = density((grid[:, None] - moved[None, :]) / scale) @ mass / scale * weights
+        nodes, before = grid, t
+    return Operation(power, tuple(reached))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run can see and what one candidate costs. Gains are in score points per task (0.10 = ten points).
+
+    Trials are per task and arm and leave out what resting tasks and reused episodes save, so they are upper bounds.
+    """
+
+    tasks: int
+    max_trials: int
+    alpha: float
+    pair_variance: float
+    smallest_gain: float
+    trials_if_null: float
+    trials_if_smallest_gain: float
+    warnings: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.tasks} training tasks, up to {self.max_trials} trials: a true gain of "
+            f"{100 * self.smallest_gain:.1f} points is found with {TARGET_POWER:.0%} probability at a false-accept "
+            f"rate of {self.alpha:.2%}; a worthless candidate takes {self.trials_if_null:.1f} trials per task and arm "
+            f"on average, that one {self.trials_if_smallest_gain:.1f}."
+        )
+
+
+def plan(
+    *,
+    tasks: int,
+    alpha: float,
+    test: SequentialPairedTest | None = None,
+    pair_variance: float = ASSUMED_VARIANCE,
+    wished_gain: float | None = None,
+) -> Plan:
+    """Work out the smallest gain that is seen at 80% power, and the trials it takes.
+
+    The standard error of the mean gain after k trials on M tasks is sqrt(variance / (M k)), with the variance of
+    one pair's difference, E(d^2) of the incumbent against itself (`self_check`).
+
+    Args:
+        tasks: number of training tasks.
+        alpha: false-accept rate of one candidate.
+        test: the sequential test; by default that with all its stages. A greedy model needs `max_trials=1`.
+        pair_variance: E(d^2) of the incumbent against itself.
+        wished_gain: the gain the user hopes for; a warning says if it cannot be seen.
+    """
+    test = test or SequentialPairedTest()
+    if tasks < 1:
+        raise ValueError(f"{tasks} tasks cannot be planned for")
+    bounds, last = test.bounds(alpha), test.stages[-1]
+    information = tuple(trials / last for trials in test.stages)
+    drift = _drift_for(bounds, information, TARGET_POWER)
+    smallest = drift * math.sqrt(pair_variance / (tasks * last))
+    return Plan(
+        tasks=tasks,
+        max_trials=last,
+        alpha=alpha,
+        pair_variance=pair_variance,
+        smallest_gain=smallest,
+        trials_if_null=_expected_trials(test, operation(bounds, information, 0.0)),
+        trials_if_smallest_gain=_expected_trials(test, operation(bounds, information, drift)),
+        warnings=_warnings(tasks, smallest, wished_gain),
+    )
+
+
+def _drift_for(bounds: Boundary, information: tuple[float, ...], power: float) -> float:
+    low, high = 0.0, 16.0
+    for _ in range(24):
+        middle = (low + high) / 2.0
+        if operation(bounds, information, middle).power < power:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _expected_trials(test: SequentialPairedTest, how: Operation) -> float:
+    steps = np.diff(test.stages, prepend=0)
+    return float(np.dot(how.reached, steps))
+
+
+def _warnings(tasks: int, smallest: float, wished: float | None) -> tuple[str, ...]:
+    warnings = []
+    if tasks < FEWEST_TASKS:
+        warnings.append(f"With {tasks} training tasks (fewer than {FEWEST_TASKS}) nothing is accepted automatically.")
+    if smallest > 1.0:
+        warnings.append("Not even a gain from none to all solved would be seen reliably.")
+    if wished is not None and wished < smallest:
+        warnings.append(
+            f"A gain of {100 * wished:.1f} points is wished for, but only {100 * smallest:.1f} points and more are "
+            f"seen with {TARGET_POWER:.0%} probability: add tasks or trials."
+        )
+    return tuple(warnings)
+
+
+@dataclass(frozen=True, slots=True)
+class SelfCheck:
+    """The incumbent against itself: whether it passed, the noise it showed, and why in whole sentences."""
+
+    is_passed: bool
+    p: float
+    pair_variance: float
+    effect: float
+    reasons: tuple[str, ...]
+
+
+def self_check(scores: PairedScores) -> SelfCheck:
+    """Judge an A/A control: the incumbent in both arms, at the concurrency that the run will use.
+
+    Fails where the two-sided sign-flip mid-p is below .01 (the arms differ although nothing does: drift, load, order)
+    or over 5% of the pairs are void. The noise is E(d^2) over pairs.
+    """
+    steps = scores.steps() / GRID
+    one_sided = pair_p(scores)
+    p = min(1.0, 2.0 * min(one_sided, 1.0 - one_sided))
+    variance = float(np.mean(steps**2)) if steps.size else 0.0
+    reasons = []
+    if not steps.size:
+        reasons.append("No valid pair was measured.")
+    if scores.void_share > VOID_LIMIT:
+        share = f"{scores.void_share:.1%} of the pairs are void (limit {VOID_LIMIT:.0%})"
+        reasons.append(f"{share}: mend the infrastructure first.")
+    if p < AA_P:
+        reasons.append(
+            f"The incumbent differs from itself by {100 * scores.effect:+.1f} points per task (p = {p:.2g}): "
+            "something besides the harness moves the scores, and no verdict could be believed."
+        )
+    if not reasons:
+        found = f"The incumbent differs from itself by {100 * scores.effect:+.1f} points per task (p = {p:.2g})"
+        return SelfCheck(True, p, variance, scores.effect, (f"{found}, which is chance.",))
+    return SelfCheck(False, p, variance, scores.effect, tuple(reasons))
