@@ -59,6 +59,7 @@ class Transcript:
     requests: int = 0
     asked: int = 0
     turns: int = 0
+    request: str = ""
     forced: Call | None = None
 
 
@@ -147,10 +148,11 @@ class Player:
     async def _next_completion(self) -> Completion:
         seen = self.transcript
         if seen.forced is not None:
-            forced, seen.forced = seen.forced, None
+            forced, seen.forced, seen.request = seen.forced, None, ""
             return Completion(text="", calls=(_as_proposed(forced),), finish_reason="forced")
         request = ModelRequest(seen.messages, self._tools, self._stream, is_first=seen.asked == 0)
         answered = await self._model.complete(request, owner=self._owner)
+        seen.request = answered.key
         seen.requests += 1
         seen.asked += answered.is_asked
         seen.usage += answered.completion.usage
@@ -175,6 +177,7 @@ class Player:
             is_blocked=realized.message is not None,
             is_forced=completion.finish_reason == "forced",
             firings=realized.firings,
+            request=seen.request,
         )
         seen.steps.append(step)
         if observation.admissible is not None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from evolve.records import Episode
 from evolve.store import Ledger, Purpose
-from evolve.traces import Traces
+from evolve.traces import Place, Traces
 
 T = TypeVar("T")
+Enter = Callable[[Ledger, Episode, Place], None]
 
 
 class Archive:
@@ -25,21 +26,29 @@ class Archive:
         self._traces = traces
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="archive")
 
-    async def find(self, episode_ids: Sequence[str]) -> dict[str, Episode]:
-        """Return those of the episodes that are on record as done; errored ones are not."""
-        return await self._on_thread(lambda: dict(self._find(episode_ids)))
+    def of_run(self, run_id: str) -> RunArchive:
+        """Return the archive as one run uses it."""
+        return RunArchive(self, run_id)
 
-    async def record(self, episode: Episode, *, run_id: str, arm: str, purpose: Purpose) -> None:
-        """Write an episode down and link it to the run; a second time changes nothing."""
-        await self._on_thread(lambda: self._record(episode, run_id=run_id, arm=arm, purpose=purpose))
-
-    async def link(self, episodes: Sequence[Episode], *, run_id: str, arm: str, purpose: Purpose) -> None:
-        """Link episodes that are on record to an arm of the run that uses them again."""
-        await self._on_thread(lambda: self._link(episodes, run_id=run_id, arm=arm, purpose=purpose))
+    def of_look(self, look_id: str) -> LookArchive:
+        """Return the archive as one look at the held-out tasks uses it."""
+        return LookArchive(self, look_id)
 
     def close(self) -> None:
         """Finish what is queued and end the thread."""
         self._thread.shutdown(wait=True)
+
+    async def find(self, episode_ids: Sequence[str]) -> dict[str, Episode]:
+        """Return those of the episodes that are on record as done; errored ones are not."""
+        return await self._on_thread(lambda: dict(self._find(episode_ids)))
+
+    async def write(self, episode: Episode, enter: Enter) -> None:
+        """Write the trace, then its row."""
+        await self._on_thread(lambda: enter(self._ledger, episode, self._traces.append(episode)))
+
+    async def enter_known(self, episodes: Sequence[Episode], enter: Enter) -> None:
+        """Write rows for episodes whose traces are on record."""
+        await self._on_thread(lambda: self._enter_known(episodes, enter))
 
     def _find(self, episode_ids: Sequence[str]) -> Iterator[tuple[str, Episode]]:
         for name in episode_ids:
@@ -47,17 +56,72 @@ class Archive:
             if row is not None and row.status == "done":
                 yield name, self._traces.read(row.trace_path, row.trace_offset)
 
-    def _record(self, episode: Episode, *, run_id: str, arm: str, purpose: Purpose) -> None:
-        place = self._traces.append(episode)
-        self._ledger.record_episode(episode, place.path, place.offset, run_id=run_id, arm=arm, purpose=purpose)
-
-    def _link(self, episodes: Sequence[Episode], *, run_id: str, arm: str, purpose: Purpose) -> None:
+    def _enter_known(self, episodes: Sequence[Episode], enter: Enter) -> None:
         for episode in episodes:
             row = self._ledger.episode_row(episode.episode_id)
             if row is not None:
-                self._ledger.record_episode(
-                    episode, row.trace_path, row.trace_offset, run_id=run_id, arm=arm, purpose=purpose
-                )
+                enter(self._ledger, episode, Place(row.trace_path, row.trace_offset))
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+class Keeper(Protocol):
+    """What a roll-out needs of an archive."""
+
+    async def find(self, episode_ids: Sequence[str]) -> dict[str, Episode]:
+        """Return those of the episodes that are on record as done."""
+
+    async def record(self, episode: Episode, *, arm: str, purpose: Purpose) -> None:
+        """Write an episode down; a second time changes nothing."""
+
+    async def link(self, episodes: Sequence[Episode], *, arm: str, purpose: Purpose) -> None:
+        """Note that an arm used episodes that are on record."""
+
+
+class RunArchive:
+    """Episodes of a run, each linked to the arms that used it."""
+
+    def __init__(self, archive: Archive, run_id: str) -> None:
+        self._archive = archive
+        self._run_id = run_id
+
+    async def find(self, episode_ids: Sequence[str]) -> dict[str, Episode]:
+        """Return those of the episodes that are on record as done, from this run or an earlier one."""
+        return await self._archive.find(episode_ids)
+
+    async def record(self, episode: Episode, *, arm: str, purpose: Purpose) -> None:
+        """Write an episode down and link it to the run."""
+        await self._archive.write(episode, self._enter(arm, purpose))
+
+    async def link(self, episodes: Sequence[Episode], *, arm: str, purpose: Purpose) -> None:
+        """Link episodes that are on record to an arm of the run."""
+        await self._archive.enter_known(episodes, self._enter(arm, purpose))
+
+    def _enter(self, arm: str, purpose: Purpose) -> Enter:
+        return lambda ledger, episode, place: ledger.record_episode(
+            episode, *place, run_id=self._run_id, arm=arm, purpose=purpose
+        )
+
+
+class LookArchive:
+    """Held-out episodes, each linked to the look that it belongs to and to no run."""
+
+    def __init__(self, archive: Archive, look_id: str) -> None:
+        self._archive = archive
+        self._look_id = look_id
+
+    async def find(self, episode_ids: Sequence[str]) -> dict[str, Episode]:
+        """Return those of the episodes that are on record as done, from this look or an earlier one."""
+        return await self._archive.find(episode_ids)
+
+    async def record(self, episode: Episode, *, arm: str, purpose: Purpose) -> None:
+        """Write an episode down under the look; arms are told apart by their harness."""
+        await self._archive.write(episode, self._enter)
+
+    async def link(self, episodes: Sequence[Episode], *, arm: str, purpose: Purpose) -> None:
+        """Link episodes that are on record to the look."""
+        await self._archive.enter_known(episodes, self._enter)
+
+    def _enter(self, ledger: Ledger, episode: Episode, place: Place) -> None:
+        ledger.record_look_episode(episode, *place, look_id=self._look_id)

@@ -75,6 +75,12 @@ class GateSettings(Section):
     )
 
 
+class EvaluationSettings(Section):
+    """How a frozen harness is evaluated on held-out tasks."""
+
+    trials: int = Field(default=3, ge=1, le=64, description="trials per task and arm; 1 for a greedy model")
+
+
 class BudgetSettings(Section):
     """What a run may spend. None: no limit."""
 
@@ -103,6 +109,7 @@ class Config(Section):
     harness: HarnessSettings = HarnessSettings()
     proposer: ProposerSettings = ProposerSettings()
     gate: GateSettings = GateSettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
     budget: BudgetSettings = BudgetSettings()
     ledger: LedgerSettings = LedgerSettings()
 

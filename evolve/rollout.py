@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from evolve.agent import Asker, episode_id, off_loop, play
-from evolve.archive import Archive
+from evolve.archive import Keeper
 from evolve.errors import InfrastructureError, Interrupted, UnseenRequestError
 from evolve.harness.runtime import HarnessRuntime
 from evolve.progress import Finished, Progress, Started
@@ -50,9 +50,8 @@ class Rollout:
         self,
         environment: Environment,
         model: Asker,
-        archive: Archive,
+        archive: Keeper,
         *,
-        run_id: str,
         limits: RolloutLimits,
         progress: Progress,
         stop: asyncio.Event,
@@ -60,7 +59,6 @@ class Rollout:
         self.environment = environment
         self.model = model
         self._archive = archive
-        self._run_id = run_id
         self._limits = limits
         self._progress = progress
         self._stop = stop
@@ -90,7 +88,7 @@ class Rollout:
         """Note for each arm which episodes it used, also those that were on record or that two arms share."""
         for arm in sorted({job.arm for job in jobs}):
             mine = [known[name] for name, job in zip(names, jobs, strict=True) if job.arm == arm]
-            await self._archive.link(mine, run_id=self._run_id, arm=arm, purpose=purpose)
+            await self._archive.link(mine, arm=arm, purpose=purpose)
 
     async def _play_all(self, jobs: dict[str, Job], purpose: Purpose) -> dict[str, Episode]:
         waiting = iter(jobs.items())
@@ -110,7 +108,7 @@ class Rollout:
             if self._stop.is_set():
                 raise Interrupted("stopped as asked; `evolve run --resume` goes on from here")
             episode = await self._play_with_retries(name, job)
-            await self._archive.record(episode, run_id=self._run_id, arm=job.arm, purpose=purpose)
+            await self._archive.record(episode, arm=job.arm, purpose=purpose)
             done[name] = episode
             self._progress.report(Finished(purpose, episode))
             self._check_error_share(done, total)

@@ -84,8 +84,7 @@ async def run_session(
                     rollout=Rollout(
                         bench.environment,
                         bench.model,
-                        bench.archive,
-                        run_id=run_id,
+                        bench.archive.of_run(run_id),
                         limits=rollout_limits(config),
                         progress=progress,
                         stop=stop,

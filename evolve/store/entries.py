@@ -46,6 +46,7 @@ class Purpose(StrEnum):
     PAIRED_TEST = "paired_test"
     GUARDS = "guards"
     CONFIRMATION = "confirmation"
+    EVALUATION = "evaluation"
 
 
 class RunEntry(Record):

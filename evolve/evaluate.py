@@ -1,0 +1,227 @@
+"""The held-out evaluation: base (harness off) against frozen, paired by task, once, on the record.
+
+The only module that obtains held-out tasks, and it does so only with a look that the ledger wrote down first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from evolve.assembly import Bench, open_bench, open_ledger, rollout_limits
+from evolve.config import Config
+from evolve.freeze import frozen_harness
+from evolve.gate.interval import gain_interval
+from evolve.gate.scores import PairedScores, TaskScores, table
+from evolve.gate.signflip import task_p
+from evolve.harness.artifact import read_harness
+from evolve.harness.runtime import HarnessRuntime
+from evolve.lock import WorkspaceLock
+from evolve.loop.session import stop_signals
+from evolve.progress import Progress
+from evolve.records import Episode, FrozenHarness, Look, ModelFingerprint, Record, Task, Usage
+from evolve.repository import harness_folder, open_repository
+from evolve.rollout import Job, Rollout
+from evolve.store import Ledger, Purpose
+from evolve.workspace import Workspace
+
+Z95 = 1.959963984540054
+
+
+class ArmResult(Record):
+    """What one arm did on the held-out tasks. `ci95` is the Wilson interval of the rate (Wilson 1927)."""
+
+    n: int = Field(description="scored episodes")
+    successes: int
+    rate: float
+    ci95: tuple[float, float]
+    errors: int = Field(description="episodes that infrastructure broke; not scored")
+    usage: Usage
+
+
+class Evaluation(Record):
+    """The result of one look."""
+
+    schema_version: int = 1
+    environment: str
+    name: str = Field(description="name of the frozen harness")
+    look: Look
+    model: ModelFingerprint
+    is_recorded: bool = Field(description="True where completions came from a recording")
+    base: ArmResult
+    frozen: ArmResult
+    gain: float = Field(description="mean difference in success per task, frozen minus base")
+    interval: tuple[float, float] = Field(description="95% paired bootstrap interval of the gain")
+    p: float = Field(description="one-sided sign-flip mid-p over tasks")
+    wins: int
+    losses: int
+    families: dict[str, tuple[int, int, int]] = Field(description="family: tasks, base successes, frozen successes")
+
+
+def wilson(successes: int, n: int) -> tuple[float, float]:
+    """Return the 95% Wilson score interval of a rate; (0, 1) where nothing was measured.
+
+    Source: E. B. Wilson 1927, J. Am. Stat. Assoc. 22:209.
+    """
+    if n == 0:
+        return 0.0, 1.0
+    rate, z2 = successes / n, Z95 * Z95
+    centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
+    half = Z95 / (1 + z2 / n) * math.sqrt(rate * (1 - rate) / n + z2 / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+async def evaluate(
+    workspace: Workspace, config: Config, *, name: str, environ: Mapping[str, str], progress: Progress
+) -> Evaluation:
+    """Evaluate a frozen harness on the held-out tasks and close the look with the result.
+
+    A look that a kill left open is taken up again; it is still one look.
+
+    Args:
+        name: name of the frozen harness.
+        environ: where keys are read from.
+
+    Raises:
+        RepositoryError: nothing is frozen under that name.
+        SealError: tag, files, ledger and looks do not agree.
+        InfrastructureError: too many episodes could not be played; the look stays open.
+    """
+    with (
+        WorkspaceLock(workspace.lock_file),
+        open_repository(workspace.root) as repository,
+        open_ledger(workspace, config) as ledger,
+    ):
+        frozen = frozen_harness(repository, environment=config.environment, name=name)
+        harness = read_harness(repository.read_files(frozen.commit, harness_folder(config.environment)))
+        async with (
+            open_bench(workspace, config, ledger, environ=environ, spent=Usage()) as bench,
+            stop_signals(workspace) as stop,
+        ):
+            look = _take_look(ledger, frozen, bench.model.fingerprint)
+            rollout = Rollout(
+                bench.environment,
+                bench.model,
+                bench.archive.of_look(look.look_id),
+                limits=rollout_limits(config),
+                progress=progress,
+                stop=stop,
+            )
+            settings = config.harness
+            runtime = HarnessRuntime(harness, bench.pool, cap=settings.cap, off=frozenset(settings.off))
+            arms = await _play_arms(
+                rollout, bench.environment.heldout_tasks(look), runtime, trials=_trials(config, bench)
+            )
+            result = _result(look, frozen, bench.model.fingerprint, arms, is_recorded=config.model.kind == "recorded")
+        ledger.close_look(look.look_id, result.model_dump(mode="json"))
+    return result
+
+
+@dataclass(frozen=True)
+class Arms:
+    """The episodes of both arms, job by job."""
+
+    base: tuple[Episode, ...]
+    frozen: tuple[Episode, ...]
+
+
+def _take_look(ledger: Ledger, frozen: FrozenHarness, model: ModelFingerprint) -> Look:
+    """Write a look down, or take up the one that was cut off."""
+    for entry in ledger.looks(frozen.environment):
+        is_same = (entry.look.frozen_name, entry.look.harness, entry.look.model) == (
+            frozen.name,
+            frozen.harness,
+            model.digest,
+        )
+        if entry.result is None and is_same:
+            return entry.look
+    return ledger.open_look(
+        environment=frozen.environment, frozen_name=frozen.name, harness=frozen.harness, model=model.digest
+    )
+
+
+def _trials(config: Config, bench: Bench) -> int:
+    return 1 if bench.model.fingerprint.is_greedy else config.evaluation.trials
+
+
+async def _play_arms(rollout: Rollout, tasks: Sequence[Task], runtime: HarnessRuntime, *, trials: int) -> Arms:
+    off = HarnessRuntime(None, None)
+    jobs = [
+        Job(task, trial, arm, name)
+        for task in tasks
+        for trial in range(trials)
+        for arm, name in ((off, "base"), (runtime, "frozen"))
+    ]
+    episodes = await rollout.roll_out(jobs, Purpose.EVALUATION)
+    return Arms(tuple(episodes[0::2]), tuple(episodes[1::2]))
+
+
+def _result(look: Look, frozen: FrozenHarness, model: ModelFingerprint, arms: Arms, *, is_recorded: bool) -> Evaluation:
+    scores = _paired(arms)
+    interval = gain_interval(scores, run_id=look.look_id)
+    moved = list(scores.differences.values())
+    return Evaluation(
+        environment=look.environment,
+        name=frozen.name,
+        look=look,
+        model=model,
+        is_recorded=is_recorded,
+        base=_arm(arms.base),
+        frozen=_arm(arms.frozen),
+        gain=round(interval.estimate, 6),
+        interval=(round(interval.low, 6), round(interval.high, 6)),
+        p=round(task_p(scores), 6),
+        wins=sum(change > 0 for change in moved),
+        losses=sum(change < 0 for change in moved),
+        families=_families(arms),
+    )
+
+
+def _paired(arms: Arms) -> PairedScores:
+    """Pair both arms by task; success counts, so that the gain is in tasks solved."""
+    rows: dict[str, list[tuple[Episode, Episode]]] = {}
+    for base, frozen in zip(arms.base, arms.frozen, strict=True):
+        rows.setdefault(base.task_id, []).append((base, frozen))
+    return table(
+        TaskScores(
+            task_id=task,
+            family=pairs[0][0].family,
+            fold="train",
+            incumbent=tuple(_success(base) for base, _ in pairs),
+            candidate=tuple(_success(frozen) for _, frozen in pairs),
+        )
+        for task, pairs in rows.items()
+    )
+
+
+def _success(episode: Episode) -> float | None:
+    return None if episode.score is None else float(episode.is_success)
+
+
+def _arm(episodes: Sequence[Episode]) -> ArmResult:
+    scored = [episode for episode in episodes if episode.score is not None]
+    successes = sum(episode.is_success for episode in scored)
+    low, high = wilson(successes, len(scored))
+    return ArmResult(
+        n=len(scored),
+        successes=successes,
+        rate=round(successes / len(scored), 6) if scored else 0.0,
+        ci95=(round(low, 6), round(high, 6)),
+        errors=len(episodes) - len(scored),
+        usage=sum((episode.usage for episode in scored), Usage()),
+    )
+
+
+def _families(arms: Arms) -> dict[str, tuple[int, int, int]]:
+    names = sorted({episode.family for episode in arms.base})
+    return {
+        name: (
+            sum(e.family == name for e in arms.base),
+            sum(e.family == name and e.is_success for e in arms.base),
+            sum(e.family == name and e.is_success for e in arms.frozen),
+        )
+        for name in names
+    }
