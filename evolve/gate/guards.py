@@ -52,6 +52,25 @@ def carry_over(scores: PairedScores, *, train_gain: float) -> GuardDecision:
     return GuardDecision("veto", (f"{found}: what was gained on the training tasks does not carry over.",), numbers)
 
 
+def confirmation(scores: PairedScores, *, claimed: float) -> GuardDecision:
+    """Ask fresh trials, which had no part in the accept, whether the gain is there again.
+
+    A test that stops when it looks good overstates the gain (the winner's curse), so the fresh estimate is the one to
+    report and to keep. The error rate is the paired test's; this only refuses to commit what shows no gain at all.
+
+    Args:
+        scores: fresh trials of both arms on training tasks, 4 per task or more.
+        claimed: the gain at the accept.
+    """
+    fresh = scores.fold("train")
+    interval = gain_interval(fresh)
+    numbers: Json = {"gain": interval.estimate, "interval": [interval.low, interval.high], "claimed": claimed}
+    found = f"On {fresh.pairs} fresh pairs the gain is {interval}; {100 * claimed:+.1f} was claimed at the accept"
+    if interval.estimate > 0.0:
+        return GuardDecision("pass", (f"{found}.",), numbers)
+    return GuardDecision("cannot_tell", (f"{found}: it did not show again.",), numbers)
+
+
 def regression(scores: PairedScores) -> GuardDecision:
     """Veto a drop in a group of tasks that is not the doing of one task.
 

@@ -41,7 +41,7 @@ def operation(bounds: Boundary, information: tuple[float, ...], drift: float) ->
         grid = np.linspace(max(futile, -FAR) * math.sqrt(t), accept * math.sqrt(t), NODES)
         weights = np.full(NODES, grid[1] - grid[0])
         weights[[0, -1]] /= 2.0
-        mass = density((grid[:, None] - moved[None, :]) / scale) @ mass / scale * weights
+        mass = np.einsum("ij,j->i", density((grid[:, None] - moved[None, :]) / scale), mass) / scale * weights
         nodes, before = grid, t
     return Operation(power, tuple(reached))
 
@@ -95,7 +95,7 @@ def plan(
     if tasks < 1:
         raise ValueError(f"{tasks} tasks cannot be planned for")
     bounds, last = test.bounds(alpha), test.stages[-1]
-    information = tuple(trials / last for trials in test.stages)
+    information = test.information
     drift = _drift_for(bounds, information, TARGET_POWER)
     smallest = drift * math.sqrt(pair_variance / (tasks * last))
     return Plan(

@@ -1,7 +1,4 @@
-"""The sequential paired test: a few trials first, more only while the question is open, and only where they inform.
-
-The schedule, bounds and rest rule below were chosen on the measured frontier (benchmarks/gate_frontier.py).
-"""
+"""The sequential paired test: a few trials first, more only while the question is open, and only where they inform."""
 
 from __future__ import annotations
 
@@ -21,13 +18,26 @@ Outcome = Literal["continue", "accept", "reject", "cannot_tell"]
 Unit = Literal["pair", "task", "family"]
 P_VALUES: Mapping[Unit, Callable[[PairedScores], float]] = {"pair": pair_p, "task": task_p, "family": family_p}
 
-STAGES = (1, 2, 3, 4, 6, 8, 12, 16, 24)
-SPENDING_SHAPE = 1.25
-FUTILITY_START, FUTILITY_END, FUTILITY_CURVE = -0.57, 2.4, 0.2
-REST_AFTER = 3  # valid pairs without any difference after which a task rests
 LEANING_P = 0.10  # a test that ends undecided below this p says "cannot tell", above it "reject"
 FEWEST_TASKS = 20
 VOID_LIMIT = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What can be tuned about the test. The defaults are the chosen point of benchmarks/gate_frontier.py.
+
+    `stages` are cumulative trials of a task that never rests; `shape` is that of the alpha spending; the futility
+    bound rises from z = `futile_start` to `futile_end` along (trials / last) ** `futile_curve`; a task rests once
+    `rest_after` valid pairs brought one and the same score, and then gets one half of the trials (0: never rests).
+    """
+
+    stages: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 16, 24)
+    shape: float = 1.25
+    futile_start: float = -0.57
+    futile_end: float = 2.4
+    futile_curve: float = 0.2
+    rest_after: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +76,32 @@ class SequentialPairedTest:
     others like them (and see nothing in a patch that mends three tasks for good, which flipping pairs does).
     """
 
-    max_trials: int = STAGES[-1]
+    max_trials: int | None = None
     unit: Unit = "pair"
+    design: Design = Design()
     name: str = "sequential paired test"
 
     def __post_init__(self) -> None:
-        if self.max_trials < 1:
+        if self.max_trials is not None and self.max_trials < 1:
             raise ValueError(f"max_trials {self.max_trials} is below 1")
 
     @property
     def stages(self) -> tuple[int, ...]:
         """The schedule, cut at `max_trials`."""
-        last = min(self.max_trials, STAGES[-1])
-        return (*(trials for trials in STAGES if trials < last), last)
+        planned = self.design.stages
+        last = planned[-1] if self.max_trials is None else min(self.max_trials, planned[-1])
+        return (*(trials for trials in planned if trials < last), last)
 
     def bounds(self, alpha: float) -> Boundary:
-        """Return the bounds per stage; information is taken to grow with the trials of a task that never rests."""
-        information = tuple(trials / self.stages[-1] for trials in self.stages)
-        futile = rising(FUTILITY_START, FUTILITY_END, information, FUTILITY_CURVE)
-        return boundary(information=information, futile=futile, alpha=alpha, shape=SPENDING_SHAPE)
+        """Return the bounds per stage for a test at `alpha`."""
+        design, information = self.design, self.information
+        futile = rising(design.futile_start, design.futile_end, information, design.futile_curve)
+        return boundary(information=information, futile=futile, alpha=alpha, shape=design.shape)
+
+    @property
+    def information(self) -> tuple[float, ...]:
+        """Fraction of the final trials at each stage. Resting hardly bends it: what rests had told little."""
+        return tuple(trials / self.stages[-1] for trials in self.stages)
 
     def allocate(self, scores: PairedScores, stage: int) -> dict[str, int]:
         """Give every training task the step to the next stage, and half of it to a task that rests.
@@ -95,7 +112,11 @@ class SequentialPairedTest:
         if stage >= len(self.stages) - 1:
             return {}
         step = self.stages[stage + 1] - self.stages[stage]
-        return {task.task_id: step // 2 if is_resting(task) else step for task in scores.fold("train").tasks}
+        return {task.task_id: step // 2 if self.is_resting(task) else step for task in scores.fold("train").tasks}
+
+    def is_resting(self, task: TaskScores) -> bool:
+        """True where so many pairs brought one and the same score that another will hardly tell the arms apart."""
+        return 0 < self.design.rest_after <= len(task.pairs) and not task.is_informative
 
     def decide(self, scores: PairedScores, stage: int, alpha: float) -> StageDecision:
         """Decide one stage.
@@ -139,11 +160,6 @@ class SequentialPairedTest:
             "futile_p": bounds.futile_p[stage],
             "alpha": alpha,
         }
-
-
-def is_resting(task: TaskScores) -> bool:
-    """True where so many pairs brought only one and the same score that another one will hardly tell the arms apart."""
-    return len(task.pairs) >= REST_AFTER and not task.is_informative
 
 
 def _decision(train: PairedScores, numbers: Json, *, is_last: bool) -> StageDecision:

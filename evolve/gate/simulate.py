@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evolve.gate.scores import Fold, PairedScores, TaskScores
-from evolve.gate.sequential import REST_AFTER, GateRule, SequentialPairedTest, StageDecision
+from evolve.gate.sequential import GateRule, SequentialPairedTest, StageDecision
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -93,6 +93,7 @@ def play(test: SequentialPairedTest, incumbent: Bools, candidate: Bools, alpha: 
     racing = np.arange(runs)
     done = np.full((runs, tasks), test.stages[0], dtype=np.int64)
     counts = _Counts.of(incumbent, candidate)
+    rest_after = test.design.rest_after or np.inf
     for stage, (accept, futile) in enumerate(zip(bounds.accept_p, bounds.futile_p, strict=True)):
         wins, losses, passes = counts.at(racing, done)
         total_wins, discordant = wins.sum(axis=1), (wins + losses).sum(axis=1)
@@ -102,7 +103,7 @@ def play(test: SequentialPairedTest, incumbent: Bools, candidate: Bools, alpha: 
         ended[racing] = done
         if stage + 1 == len(test.stages):
             break
-        rests = (done >= REST_AFTER) & ((passes == 0) | (passes == 2 * done))
+        rests = (done >= rest_after) & ((passes == 0) | (passes == 2 * done))
         step = test.stages[stage + 1] - test.stages[stage]
         keep = ~is_accepted & (p < futile)
         done = (done + np.where(rests, step // 2, step))[keep]

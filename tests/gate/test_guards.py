@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evolve.gate.guards import carry_over, once_fixed, regression
+from evolve.gate.guards import carry_over, confirmation, once_fixed, regression
 from evolve.gate.scores import Fold, PairedScores, TaskScores, table
 
 
@@ -77,6 +77,14 @@ def test_once_fixed_tasks_that_break_again_veto() -> None:
     assert once_fixed(scores, {row.task_id for row in broken}).outcome == "veto"
     assert once_fixed(scores, {"train-good-00", "train-good-01"}).outcome == "pass"
     assert once_fixed(scores, set()).outcome == "pass"
+
+
+def test_gain_must_show_again_on_fresh_trials() -> None:
+    """Fresh trials with any gain confirm; without one nothing is committed, and the claim stands beside the find."""
+    assert confirmation(table(rows(20, "0000", "0001")), claimed=0.4).outcome == "pass"
+    decision = confirmation(table(rows(20, "0101", "1010")), claimed=0.4)
+    assert decision.outcome == "cannot_tell"
+    assert "+40.0 was claimed" in decision.reasons[0]
 
 
 def test_nothing_measured_is_no_regression() -> None:
