@@ -1,0 +1,16 @@
+"""The command line: reads arguments, calls the parts below, prints, and turns errors into exit codes.
+
+Commands stand in `commands/`, one a file, and hold no logic. Importing this package is quick: what a command
+needs is imported when it runs.
+"""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """Run the command that the arguments name, and exit with its code."""
+    import sys
+
+    from evolve.cli.exits import run_command
+
+    sys.exit(run_command(sys.argv[1:]))

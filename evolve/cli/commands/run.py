@@ -1,0 +1,64 @@
+"""`evolve run`: the loop."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from evolve.cli.options import AsJson, Assignments, ConfigFile, DryRun, EnvironmentName, InWorkspace
+
+
+def run(
+    run_id: Annotated[
+        str | None,
+        typer.Argument(metavar="[RUN]", help="With --resume: which run to go on with.", show_default="latest"),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that ended early.")] = False,
+    env: EnvironmentName = None,
+    iterations: Annotated[
+        int | None, typer.Option(help="Passes of the loop at most.", show_default="as configured")
+    ] = None,
+    budget_usd: Annotated[float | None, typer.Option(help="US dollars at most.", show_default="no limit")] = None,
+    budget_tokens: Annotated[int | None, typer.Option(help="Tokens at most.", show_default="no limit")] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Seconds at most.", show_default="no limit")
+    ] = None,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Commit accepted candidates onto your branch when the run is done.")
+    ] = False,
+    dry_run: DryRun = False,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+    workspace: InWorkspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Evolve a harness: roll out, find patterns, have patches proposed, gate them.
+
+    Accepted candidates are commits on the branch evolve/RUN and wait for `evolve review`. Ctrl-C, or a file named
+    STOP in the workspace, ends the run cleanly; --resume goes on from there, and asks the model nothing twice.
+    """
+    from evolve.cli.outlook import look_ahead, outlook_text
+    from evolve.cli.output import show
+    from evolve.cli.place import find_place
+    from evolve.cli.running import accept_all, chosen_run, run_to_its_end
+
+    if run_id and not resume:
+        raise typer.BadParameter("a run is named with --resume only")
+    flags = {
+        "environment": env,
+        "iterations": iterations,
+        "budget.usd": budget_usd,
+        "budget.tokens": budget_tokens,
+        "budget.time_limit_s": time_limit,
+    }
+    place = find_place(workspace, file=config, assignments=assignments, flags=flags)
+    if resume and run_id:
+        place, run_id = chosen_run(place, run_id, is_environment_named=env is not None)
+    if dry_run:
+        outlook = look_ahead(place)
+        show(outlook.model_dump(mode="json"), outlook_text(outlook), as_json=as_json)
+        return
+    finished = run_to_its_end(place, resume=(run_id or "") if resume else None, as_json=as_json)
+    if accept:
+        accept_all(place, finished)

@@ -1,0 +1,78 @@
+"""Runs a command and turns whatever it raises into one line for people and an exit code for programs."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from evolve.errors import EvolveError, Interrupted
+
+DONE, OUR_BUG, USAGE, INFRASTRUCTURE, INTERRUPTED = 0, 1, 2, 4, 130
+DEBUG = "EVOLVE_DEBUG"
+REPORT = "this is a fault of evolve; set EVOLVE_DEBUG=1 to see where, and report it with that output"
+
+_MENDING = {
+    errno.ENOSPC: "the disk is full; free some space and run again, what was recorded is kept",
+    errno.EDQUOT: "the disk quota is used up; free some space and run again, what was recorded is kept",
+    errno.EFBIG: "a file reached the allowed size; raise the limit and run again, what was recorded is kept",
+    errno.EACCES: "permission denied; change the permissions, or work as another user",
+    errno.EPERM: "permission denied; change the permissions, or work as another user",
+    errno.EROFS: "the file system is read-only; work in another folder",
+    errno.EIO: "the disk does not read or write; check it, then run again",
+}
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code; nothing but SystemExit gets out."""
+    from evolve.cli.app import command
+
+    try:
+        command()(list(arguments), prog_name="evolve")
+    except SystemExit as end:
+        return _code_of(end)
+    except BrokenPipeError:
+        _close_quietly()
+        return DONE
+    except (Exception, KeyboardInterrupt) as error:
+        print(f"evolve: {explain(error)}", file=sys.stderr)
+        if os.environ.get(DEBUG):
+            traceback.print_exception(error)
+        return exit_code(error)
+    return DONE
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code of an error: 2 the user's, 4 the world's, 5 a spent budget, 130 interrupted, 1 ours."""
+    if isinstance(error, EvolveError):
+        return error.exit_code
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(error, OSError) and error.errno in _MENDING:
+        return INFRASTRUCTURE
+    return OUR_BUG
+
+
+def explain(error: BaseException) -> str:
+    """Return an error as one line that says what to do."""
+    if isinstance(error, EvolveError):
+        return str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return str(Interrupted("interrupted; what was recorded is kept"))
+    if isinstance(error, OSError) and error.errno in _MENDING:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{_MENDING[error.errno]}"
+    return f"{type(error).__name__}: {error}; {REPORT}"
+
+
+def _code_of(end: SystemExit) -> int:
+    if end.code is None:
+        return DONE
+    return end.code if isinstance(end.code, int) else USAGE
+
+
+def _close_quietly() -> None:
+    """Whoever read our output has seen enough; nothing more is written, not even at the interpreter's end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,84 @@
+"""What commands print: a result on standard output, as text or as one JSON document; the rest on standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Sequence
+
+from evolve.records import Json
+
+SCHEMA_VERSION = 1
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_DIFF_COLOURS = {"+": "32", "-": "31", "@": "36"}
+
+
+def show(document: Json, text: str, *, as_json: bool) -> None:
+    """Print a result."""
+    if as_json:
+        print(json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=2, ensure_ascii=False))
+    else:
+        print(visible(text))
+
+
+def say(text: str) -> None:
+    """Tell people something beside the result."""
+    print(visible(text), file=sys.stderr)
+
+
+def visible(text: str) -> str:
+    """Return text in which control characters show: what models and tools wrote must not drive a terminal."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def is_interactive() -> bool:
+    """Tell whether a person can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def has_colour() -> bool:
+    """Tell whether standard output takes colours and nobody asked for none."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def show_diff(diff: str) -> None:
+    """Print a diff, in colour on a terminal."""
+    is_coloured = has_colour()
+    for line in visible(diff).splitlines():
+        colour = _DIFF_COLOURS.get(line[:1]) if is_coloured else None
+        print(f"\x1b[{colour}m{line}\x1b[0m" if colour else line)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as aligned columns under a head; numbers to the right. Nothing is cut off."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
+    is_number = [bool(cells) and all(_is_number(row[i]) for row in cells) for i in range(len(head))]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, is_number, strict=True)
+        )
+        for row in [list(head), *cells]
+    ]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def points(value: float | None) -> str:
+    """Return a difference of scores in points per task."""
+    return "–" if value is None else f"{100 * value:+.1f}"
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 task, 2 tasks."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _cell(value: object) -> str:
+    return "–" if value is None else " ".join(str(value).split())
+
+
+def _is_number(cell: str) -> bool:
+    return cell == "–" or re.fullmatch(r"[+-]?[\d.,]+%?", cell) is not None

@@ -1,0 +1,113 @@
+"""Where a command works: the workspace, its configuration and variables; and its ledger and repository, opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from evolve.assembly import clock_of, open_ledger
+from evolve.cli.environ import with_dotenv
+from evolve.config import Config, load_config
+from evolve.errors import Interrupted, UserError
+from evolve.lock import WorkspaceLock
+from evolve.repository import Repository, finish_landing, open_repository, remove_stale_locks
+from evolve.store import Ledger
+from evolve.workspace import Workspace, find_workspace
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A workspace with its configuration; `environ` holds the variables of .env too."""
+
+    workspace: Workspace
+    config: Config
+    sources: Mapping[str, str]
+    environ: Mapping[str, str]
+
+    def now(self) -> datetime:
+        """Return the time that is written into commits and rows."""
+        return clock_of(self.environ)()
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What a command that changes something holds, alone."""
+
+    repository: Repository
+    ledger: Ledger
+
+
+def find_place(
+    start: Path | None,
+    *,
+    file: Path | None = None,
+    assignments: list[str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> Place:
+    """Find the workspace that holds `start` (None: the current folder) and read its configuration.
+
+    Raises:
+        UserError: there is none, or the configuration is wrong.
+    """
+    folder = start or Path.cwd()
+    if not folder.is_dir():
+        raise UserError(f"{folder} is not a folder; --workspace names a workspace or a folder in one")
+    workspace = find_workspace(folder)
+    environ = with_dotenv(os.environ, workspace.root / ".env")
+    loaded = load_config(workspace.root, file=file, environ=environ, assignments=tuple(assignments or ()), flags=flags)
+    return Place(workspace, loaded.config, loaded.sources, environ)
+
+
+@contextmanager
+def reading(place: Place) -> Iterator[Ledger | None]:
+    """Open the ledger for reading; None where no run has made one yet."""
+    if not place.config.ledger.url and not (place.workspace.state / "ledger.sqlite").exists():
+        yield None
+        return
+    with open_ledger(place.workspace, place.config, is_read_only=True) as ledger:
+        yield ledger
+
+
+@contextmanager
+def inspecting(place: Place) -> Iterator[Ledger]:
+    """Open the ledger for reading where a command needs one.
+
+    Raises:
+        UserError: there are no runs yet.
+    """
+    with reading(place) as ledger:
+        if ledger is None:
+            raise UserError("no runs yet; `evolve run` starts one")
+        yield ledger
+
+
+@contextmanager
+def writing(place: Place) -> Iterator[Desk]:
+    """Hold the workspace alone, with its repository and its ledger open for writing."""
+    root = place.workspace.root
+    with WorkspaceLock(place.workspace.lock_file) as lock, open_repository(root) as repository:
+        remove_stale_locks(repository, lock)
+        finish_landing(repository)
+        with open_ledger(place.workspace, place.config, clock=clock_of(place.environ)) as ledger:
+            yield Desk(repository, ledger)
+
+
+def wait_for(work: Coroutine[Any, Any, T]) -> T:
+    """Run work to its end on an event loop.
+
+    Raises:
+        Interrupted: Ctrl-C, pressed again after the work was asked to stop.
+    """
+    import asyncio
+
+    try:
+        return asyncio.run(work)
+    except KeyboardInterrupt as error:
+        raise Interrupted("interrupted; what was recorded is kept, `evolve run --resume` goes on") from error

@@ -1,0 +1,101 @@
+"""A run as a document and as text for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evolve.cli.output import count, points, table
+from evolve.records import Json
+from evolve.store import CandidateEntry, Ledger, Review, RunEntry, RunStatus
+
+CANDIDATE_HEAD = ("CANDIDATE", "GATE", "REVIEW", "GAIN", "95% INTERVAL", "LAYER", "HYPOTHESIS")
+
+
+def run_document(ledger: Ledger, entry: RunEntry) -> Json:
+    """Return all that the ledger knows of a run, without its episodes."""
+    patterns = ledger.patterns(entry.run_id)
+    latest = max((found.iteration for found in patterns), default=0)
+    return {
+        **entry.model_dump(mode="json"),
+        "totals": ledger.totals(entry.run_id).model_dump(mode="json"),
+        "candidates": [candidate_row(found) for found in ledger.candidates(entry.run_id)],
+        "patterns": sum(found.iteration == latest for found in patterns),
+    }
+
+
+def candidate_row(entry: CandidateEntry) -> Json:
+    """Return a candidate's standing in a few values."""
+    verdict = entry.verdict
+    return {
+        "candidate_id": entry.candidate.candidate_id,
+        "run_id": entry.candidate.run_id,
+        "number": entry.candidate.number,
+        "environment": entry.candidate.environment,
+        "state": entry.state.value,
+        "review": entry.review.value,
+        "effect": verdict.effect if verdict else None,
+        "interval": verdict.interval if verdict else None,
+        "layer": entry.candidate.proposal.layer.value,
+        "pattern_id": entry.candidate.proposal.pattern_id,
+        "proposer": entry.candidate.proposer,
+        "hypothesis": entry.candidate.proposal.hypothesis,
+        "taken_commit": entry.taken_commit,
+    }
+
+
+def candidate_table(rows: list[Json]) -> str:
+    """Return candidates as a table; gains are in points per task."""
+    return table(
+        CANDIDATE_HEAD,
+        [
+            (
+                row["candidate_id"],
+                row["state"],
+                row["review"] if row["review"] != Review.NONE else None,
+                points(row["effect"]),
+                interval_text(row["interval"]),
+                row["layer"],
+                row["hypothesis"],
+            )
+            for row in rows
+        ],
+    )
+
+
+def interval_text(interval: Any) -> str | None:
+    """Return an interval in points per task."""
+    return None if interval is None else f"{points(interval[0])} to {points(interval[1])}"
+
+
+def money(cost_usd: float | None) -> str:
+    """Return a cost; unknown where no price is configured."""
+    return "cost unknown" if cost_usd is None else f"{cost_usd:.4f} USD"
+
+
+def run_text(document: Json) -> str:
+    """Return a run's document as text."""
+    totals, usage = document["totals"], document["totals"]["usage"]
+    tokens = usage["prompt_tokens"] + usage["completion_tokens"]
+    lines = [
+        f"Run {document['run_id']} on {document['environment']}: {_status(document)}",
+        f"  started {document['started_at']}, ended {document['finished_at'] or '–'}",
+        f"  {count(totals['episodes'], 'episode')}, {count(totals['requests'], 'request')} "
+        f"({totals['requests_asked']} asked of the model), {count(tokens, 'token')}, {money(usage['cost_usd'])}",
+        f"  {count(document['patterns'], 'pattern')} in the last iteration",
+    ]
+    if document["candidates"]:
+        lines += ["", candidate_table(document["candidates"])]
+    return "\n".join([*lines, *_next(document)])
+
+
+def _status(document: Json) -> str:
+    return f"{document['status']} ({document['reason']})" if document["reason"] else str(document["status"])
+
+
+def _next(document: Json) -> list[str]:
+    """Say what a person would do now."""
+    if any(row["review"] == Review.WAITING for row in document["candidates"]):
+        return ["", "Next: `evolve review` shows each accepted candidate and its evidence."]
+    if document["status"] != RunStatus.DONE:
+        return ["", f"Next: `evolve run --resume {document['run_id']}` goes on."]
+    return []

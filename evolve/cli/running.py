@@ -1,0 +1,75 @@
+"""Starts a run for the command line, draws it, and tells at its end what is on record, however it ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from evolve.cli.live import live_progress
+from evolve.cli.output import say, show
+from evolve.cli.pick import pick_run
+from evolve.cli.place import Place, inspecting, reading, wait_for, writing
+from evolve.cli.run_text import run_document, run_text
+from evolve.doctor import require_keys
+from evolve.errors import EvolveError
+from evolve.loop.accept import take
+from evolve.loop.session import run_session
+from evolve.store import Review, RunEntry
+
+
+def chosen_run(place: Place, written: str, *, is_environment_named: bool) -> tuple[Place, str]:
+    """Return the run that is meant, and the place with that run's environment where no other was named."""
+    with inspecting(place) as ledger:
+        entry = pick_run(ledger, written)
+    if is_environment_named:
+        return place, entry.run_id
+    config = place.config.model_copy(update={"environment": entry.environment})
+    return replace(place, config=config), entry.run_id
+
+
+def run_to_its_end(place: Place, *, resume: str | None, as_json: bool) -> RunEntry:
+    """Start or resume a run, and print what is on record of it also where it ended early.
+
+    Args:
+        resume: as `run_session` takes it.
+
+    Raises:
+        EvolveError: it ended early.
+    """
+    require_keys(place.config, place.environ)
+    try:
+        with live_progress() as progress:
+            ran = wait_for(
+                run_session(place.workspace, place.config, resume=resume, environ=place.environ, progress=progress)
+            )
+    except EvolveError as error:
+        _show_ended(place, str(error), as_json=as_json)
+        raise
+    if ran.outcome.message:
+        say(ran.outcome.message)
+    show_run(place, ran.entry.run_id, as_json=as_json)
+    return ran.entry
+
+
+def show_run(place: Place, run_id: str, *, as_json: bool) -> None:
+    """Print what is on record of a run."""
+    with inspecting(place) as ledger:
+        document = run_document(ledger, ledger.run(run_id))
+    show(document, run_text(document), as_json=as_json)
+
+
+def accept_all(place: Place, entry: RunEntry) -> None:
+    """Commit the accepted candidates of a run onto the user's branch, in order."""
+    with writing(place) as desk:
+        for found in desk.ledger.candidates(entry.run_id):
+            if found.review is Review.WAITING:
+                name = found.candidate.candidate_id
+                commit = take(desk.repository, desk.ledger, name, date=place.now())
+                say(f"candidate {name} is commit {commit[:12]} on your branch")
+
+
+def _show_ended(place: Place, reason: str, *, as_json: bool) -> None:
+    """Print the run that this error ended, where it had begun."""
+    with reading(place) as ledger:
+        ended = [entry for entry in ledger.runs() if entry.reason == reason] if ledger else []
+    if ended:
+        show_run(place, ended[0].run_id, as_json=as_json)
