@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve.gate.normal import density, upper_tail
+from evolve.gate.normal import density, upper_tail, z_of
 
 Floats = NDArray[np.float64]
 
@@ -44,28 +44,40 @@ def boundary(*, information: tuple[float, ...], futile: tuple[float, ...], alpha
     is close to O'Brien and Fleming, 1 to Pocock; the idea is Lan and DeMets 1983, Biometrika 70:659). The bound of
     stage s is the one at which a null candidate that is still in the race crosses with just the probability that
     the stage may spend, found on the density of the running score B(t) = z sqrt(t), a Brownian motion under the null
-    (Armitage, McPherson and Rowe 1969, JRSS A 132:235; Jennison and Turnbull 2000, chapter 19).
+    (Armitage, McPherson and Rowe 1969, JRSS A 132:235; Jennison and Turnbull 2000, chapter 19). No stage accepts at
+    a p above alpha, though futility stops would allow it at the last; what that leaves unspent is not spent at all.
 
     Args:
         information: fraction of the final information at each stage, ascending, the last one 1.
         futile: z at or below which each stage stops; the last one separates "reject" from "cannot tell".
         alpha: false-accept rate of the whole test.
         shape: power of the spending function.
+
+    Raises:
+        ValueError: alpha is no probability, or futility stops meet the acceptance bound before the last stage.
     """
     if not 0.0 < alpha < 1.0:
         raise ValueError(f"alpha {alpha} is not between 0 and 1")
     accept: list[float] = []
+    one_shot = float(z_of(alpha))
     nodes, mass, before, spent = np.zeros(1), np.ones(1), 0.0, 0.0
     for t, stop in zip(information, futile, strict=True):
         scale = math.sqrt(t - before)
-        budget = alpha * t**shape - spent
-        level = _crossing(nodes, mass, scale, budget)
+        level = max(_crossing(nodes, mass, scale, alpha * t**shape - spent), one_shot * math.sqrt(t))
         accept.append(level / math.sqrt(t))
+        spent += _crossed(nodes, mass, scale, level)
         if t < 1.0:
+            if stop >= accept[-1]:
+                raise ValueError(f"futility bound {stop:.2f} leaves nothing below acceptance at {accept[-1]:.2f}")
             grid = np.linspace(max(stop, -FAR) * math.sqrt(t), level, NODES)
             nodes, mass = grid, _carried(grid, nodes, mass, scale)
-        before, spent = t, spent + budget
+        before = t
     return Boundary(tuple(accept), tuple(futile))
+
+
+def _crossed(nodes: Floats, mass: Floats, scale: float, level: float) -> float:
+    """Return the probability of the paths now at `nodes` to be above `level` after one more step."""
+    return float(np.sum(mass * upper_tail((level - nodes) / scale)))
 
 
 def _crossing(nodes: Floats, mass: Floats, scale: float, budget: float) -> float:
@@ -73,7 +85,7 @@ def _crossing(nodes: Floats, mass: Floats, scale: float, budget: float) -> float
     low, high = -FAR, 2.0 * FAR
     for _ in range(50):
         middle = (low + high) / 2.0
-        if float(mass @ upper_tail((middle - nodes) / scale)) > budget:
+        if _crossed(nodes, mass, scale, middle) > budget:
             low = middle
         else:
             high = middle

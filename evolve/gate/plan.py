@@ -37,7 +37,7 @@ def operation(bounds: Boundary, information: tuple[float, ...], drift: float) ->
     for t, accept, futile in zip(information, bounds.accept, bounds.futile, strict=True):
         reached.append(float(mass.sum()))
         scale, moved = math.sqrt(t - before), nodes + drift * (t - before)
-        power += float(mass @ upper_tail((accept * math.sqrt(t) - moved) / scale))
+        power += float(np.sum(mass * upper_tail((accept * math.sqrt(t) - moved) / scale)))
         grid = np.linspace(max(futile, -FAR) * math.sqrt(t), accept * math.sqrt(t), NODES)
         weights = np.full(NODES, grid[1] - grid[0])
         weights[[0, -1]] /= 2.0

@@ -10,6 +10,7 @@ import numpy as np
 
 from evolve.gate.boundary import Boundary, boundary, rising
 from evolve.gate.interval import gain_interval
+from evolve.gate.normal import z_of
 from evolve.gate.scores import PairedScores, TaskScores
 from evolve.gate.signflip import family_p, pair_p, task_p
 from evolve.records import Json
@@ -18,6 +19,7 @@ Outcome = Literal["continue", "accept", "reject", "cannot_tell"]
 Unit = Literal["pair", "task", "family"]
 P_VALUES: Mapping[Unit, Callable[[PairedScores], float]] = {"pair": pair_p, "task": task_p, "family": family_p}
 
+FUTILE_GAP = 0.375  # z by which the last futility bound stays below that of a one-shot test at alpha
 LEANING_P = 0.10  # a test that ends undecided below this p says "cannot tell", above it "reject"
 FEWEST_TASKS = 20
 VOID_LIMIT = 0.05
@@ -34,8 +36,8 @@ class Design:
 
     stages: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 16, 24)
     shape: float = 1.25
-    futile_start: float = -0.57
-    futile_end: float = 2.4
+    futile_start: float = -0.5
+    futile_end: float = 2.2
     futile_curve: float = 0.2
     rest_after: int = 3
 
@@ -95,7 +97,8 @@ class SequentialPairedTest:
     def bounds(self, alpha: float) -> Boundary:
         """Return the bounds per stage for a test at `alpha`."""
         design, information = self.design, self.information
-        futile = rising(design.futile_start, design.futile_end, information, design.futile_curve)
+        end = min(design.futile_end, float(z_of(alpha)) - FUTILE_GAP)
+        futile = rising(min(design.futile_start, end), end, information, design.futile_curve)
         return boundary(information=information, futile=futile, alpha=alpha, shape=design.shape)
 
     @property
@@ -182,7 +185,7 @@ def _decision(train: PairedScores, numbers: Json, *, is_last: bool) -> StageDeci
     if p < LEANING_P and is_better:
         reason = f"p = {p:.2g} leans towards a gain, short of the {numbers['accept_p']:.2g} needed, and {why}."
         return StageDecision("cannot_tell", (_found(numbers), reason), numbers)
-    return StageDecision("reject", (_found(numbers), f"p = {p:.2g} shows no gain, and {why}."), numbers)
+    return StageDecision("reject", (_found(numbers), f"p = {p:.2g} is no evidence of a gain, and {why}."), numbers)
 
 
 def _found(numbers: Json) -> str:

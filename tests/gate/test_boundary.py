@@ -5,14 +5,15 @@ import pytest
 
 from evolve.gate.boundary import boundary, rising
 from evolve.gate.normal import upper_tail, z_of
+from evolve.gate.sequential import SequentialPairedTest
 
 INFORMATION = (0.125, 0.25, 0.5, 1.0)
 
 
 @pytest.mark.parametrize("shape", [1.0, 3.0])
 def test_null_paths_cross_with_probability_alpha(shape: float) -> None:
-    """Simulated Brownian paths without drift cross with the spent probability, stage by stage, within 4 sigma."""
-    futile = rising(-0.5, 1.5, INFORMATION, 0.5)
+    """Simulated paths without drift cross with the spent probability, within 4 sigma; the last stage with less."""
+    futile = rising(-0.5, 1.0, INFORMATION, 0.5)
     bounds = boundary(information=INFORMATION, futile=futile, alpha=0.05, shape=shape)
     count = 400_000
     draws = np.random.default_rng(3).standard_normal((4, count))
@@ -22,8 +23,9 @@ def test_null_paths_cross_with_probability_alpha(shape: float) -> None:
     for stage, t in enumerate(INFORMATION):
         crossing = racing & (paths[stage] >= bounds.accept[stage])
         crossed += int(crossing.sum())
-        expected = 0.05 * t**shape
-        assert abs(crossed / count - expected) < 4 * np.sqrt(expected / count)
+        excess = crossed / count - 0.05 * t**shape
+        tolerance = 4 * np.sqrt(0.05 * t**shape / count)
+        assert abs(excess) < tolerance if t < 1.0 else excess < tolerance
         racing &= ~crossing & (paths[stage] > bounds.futile[stage])
 
 
@@ -41,6 +43,21 @@ def test_one_percent_accuracy_of_the_quadrature() -> None:
     last = (pair[0] + pair[1]) / np.sqrt(2)
     crossed = np.mean((pair[0] >= bounds.accept[0]) | (last >= bounds.accept[1]))
     assert crossed == pytest.approx(0.05, abs=4 * np.sqrt(0.05 * 0.95 / 1_000_000))
+
+
+def test_no_stage_accepts_above_alpha_and_futility_stays_below() -> None:
+    """Whatever alpha and however many trials, no stage is laxer than one shot, and futility never meets acceptance."""
+    for alpha in (1e-5, 0.001, 0.005, 0.05, 0.10, 0.20):
+        for trials in (1, 2, 3, 5, 8, 24):
+            bounds = SequentialPairedTest(max_trials=trials).bounds(alpha)
+            assert max(bounds.accept_p) <= alpha * (1 + 1e-9)
+            assert all(stop < go for stop, go in zip(bounds.futile, bounds.accept, strict=True))
+
+
+def test_futility_that_leaves_nothing_is_refused() -> None:
+    """A futility bound at or above the acceptance bound is an error, not a silent test that never accepts."""
+    with pytest.raises(ValueError, match="leaves nothing"):
+        boundary(information=(0.5, 1.0), futile=(4.0, 4.0), alpha=0.05, shape=1.0)
 
 
 def test_alpha_must_be_a_probability() -> None:

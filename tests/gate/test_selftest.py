@@ -3,10 +3,13 @@
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from evolve.gate.scenarios import SCENARIOS, scenarios
 from evolve.gate.selftest import selftest
+from evolve.gate.sequential import SequentialPairedTest
+from evolve.gate.simulate import pass_rates, play, tape
 
 RUNS = 500
 KEYS = {
@@ -69,6 +72,17 @@ def test_no_common_rule_has_less_error_and_more_power(report: dict[str, Any]) ->
     for name, rule in report["rules"].items():
         if name not in ("standard", "strict"):
             assert rule["false_accept_in_10"] > ours["false_accept_in_10"] or rule["power_10"] < ours["power_10"]
+
+
+@pytest.mark.parametrize("is_copy", [True, False])
+def test_two_hundred_controls_stay_within_the_binomial_bound(is_copy: bool) -> None:
+    """Of 200 byte-identical or 200 independent worthless candidates at 5% no more are accepted than chance allows."""
+    rng = np.random.default_rng(12)
+    rates = pass_rates(rng, 200, 40)
+    incumbent = tape(rng, rates, 24)
+    candidate = incumbent if is_copy else tape(rng, rates, 24)
+    accepted = int(play(SequentialPairedTest(), incumbent, candidate, 0.05).accepted.sum())
+    assert accepted <= (0 if is_copy else 200 * 0.05 + 3 * math.sqrt(200 * 0.05 * 0.95))
 
 
 def test_same_seed_gives_the_same_report() -> None:

@@ -31,7 +31,7 @@ def digits(text: str) -> tuple[float | None, ...]:
     [
         (passes(40, old="00", new="11", better=20), 1, "accept", "at or below"),
         (passes(40, old="00", new="01", better=3), 1, "continue", "lies between accept"),
-        (passes(40, old="11", new="00", better=6), 1, "reject", "shows no gain"),
+        (passes(40, old="11", new="00", better=6), 1, "reject", "no evidence of a gain"),
         (passes(40, old="0" * 24, new="0" * 23 + "1", better=4), 8, "cannot_tell", "these were the last trials"),
         (passes(40, old="0" * 24, new="0" * 24), 8, "reject", "these were the last trials"),
         (passes(19, old="00", new="11", better=19), 1, "cannot_tell", "fewer than the 20"),
