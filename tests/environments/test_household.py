@@ -348,10 +348,10 @@ def test_splits_share_words_but_no_content():
 
 
 def test_worlds_are_small_and_not_solved_already():
-    """Each world has 6 to 8 receptacles, at most three things in each, and its goal does not hold at the start."""
+    """Each world has 4 or 5 receptacles, at most three things in each, and its goal does not hold at the start."""
     for problems in all_problems().values():
         for problem in problems:
-            assert 6 <= len(problem.world.inside) <= 8
+            assert 4 <= len(problem.world.inside) <= 5
             assert max(map(len, problem.world.inside.values())) <= 3
             assert not problem.goal.is_reached(House(problem.world))
 

@@ -10,7 +10,6 @@ from random import Random
 from evolve.environments.household.goals import Goal, GoalKind
 from evolve.environments.household.house import World
 from evolve.environments.household.vocabulary import (
-    APPLIANCES,
     CONTAINERS,
     LAMPS,
     OBJECTS,
@@ -24,9 +23,9 @@ from evolve.records import Json, Split, Task
 
 NAME = "household"
 ACCESSES = ("open", "closed")
-SIZES = (6, 7, 8)
-MOST_CLOSED = 4  # filling stops adding closed receptacles here, so that a full search fits the step limit
-CLUTTER = (8, 12)
+SIZES = (4, 5)
+MOST_CLOSED = 3  # filling stops adding closed receptacles here, so that a full search fits the step limit
+CLUTTER = (3, 5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ def _draw(deck: list[Goal], access: str) -> Goal:
 
 
 def make_world(goal: Goal, access: str, rng: Random) -> World:
-    """Return a world of 6 to 8 receptacles in which the goal does not hold and can be reached.
+    """Return a world of 4 or 5 receptacles in which the goal does not hold and can be reached.
 
     The goal's objects lie in receptacles of the access's sort, apart from each other and away from the goal's
     place; there are just as many as the goal needs. One lamp stands in the open.
@@ -125,12 +124,11 @@ def make_world(goal: Goal, access: str, rng: Random) -> World:
 
 
 def _furnish(goal: Goal, sources: Sequence[str], rng: Random) -> list[str]:
-    """Return the kinds of the world's receptacles: what the goal needs, another appliance, and filling."""
+    """Return the kinds of the world's receptacles: what the goal needs, and filling."""
     kinds = [*sources] if goal.kind is GoalKind.EXAMINE else [*sources, goal.place]
     needed = goal.kind.appliance
     kinds += [needed] if needed else []
-    kinds.append(rng.choice([appliance for appliance in APPLIANCES if appliance != needed]))
-    size = rng.choice(SIZES)
+    size = max(rng.choice(SIZES), len(kinds) + 1)  # one to fill, so that a surface is always there
     while len(kinds) < size:
         has_room = sum(kind in OPENABLE for kind in kinds) < MOST_CLOSED
         filling = SURFACES + CONTAINERS if has_room and any(kind in SURFACES for kind in kinds) else SURFACES
