@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -21,11 +22,12 @@ from evolve.proposers.command import CommandProposer
 from evolve.proposers.handoff import HandoffProposer
 from evolve.proposers.mechanic import Mechanic
 from evolve.proposers.openai import OpenAIProposer
-from evolve.protocols import Environment, Proposer
+from evolve.protocols import Environment, Model, Proposer
 from evolve.records import Usage
 from evolve.rollout import RolloutLimits
 from evolve.secrets import secret_values
 from evolve.store import Ledger
+from evolve.store.connection import utc_now
 from evolve.traces import Traces
 from evolve.workspace import Workspace
 
@@ -50,12 +52,33 @@ def make_environment(name: str, options: Mapping[str, object]) -> Environment:
     return environment
 
 
+def clock_of(environ: Mapping[str, str]) -> Callable[[], datetime]:
+    """Return the clock of the ledger. SOURCE_DATE_EPOCH stops it, so that equal runs make equal commits.
+
+    Raises:
+        ConfigError: SOURCE_DATE_EPOCH is no whole number of seconds.
+    """
+    pinned = environ.get("SOURCE_DATE_EPOCH")
+    if not pinned:
+        return utc_now
+    if not pinned.isascii() or not pinned.isdigit():
+        raise ConfigError(f"SOURCE_DATE_EPOCH is {pinned!r}; it is a whole number of seconds since 1970, or not set")
+    moment = datetime.fromtimestamp(int(pinned), UTC)
+    return lambda: moment
+
+
 @contextmanager
-def open_ledger(workspace: Workspace, config: Config, *, is_read_only: bool = False) -> Iterator[Ledger]:
-    """Open the ledger of a workspace."""
+def open_ledger(
+    workspace: Workspace,
+    config: Config,
+    *,
+    is_read_only: bool = False,
+    clock: Callable[[], datetime] = utc_now,
+) -> Iterator[Ledger]:
+    """Open the ledger of a workspace; `clock` gives the time that it writes down."""
     url = config.ledger.url or workspace.ledger_url
     workspace.state.mkdir(exist_ok=True)
-    with Ledger(url, is_read_only=is_read_only) as ledger:
+    with Ledger(url, is_read_only=is_read_only, clock=clock) as ledger:
         yield ledger
 
 
@@ -71,16 +94,23 @@ class Bench:
 
 @asynccontextmanager
 async def open_bench(
-    workspace: Workspace, config: Config, ledger: Ledger, *, environ: Mapping[str, str], spent: Usage
+    workspace: Workspace,
+    config: Config,
+    ledger: Ledger,
+    *,
+    environ: Mapping[str, str],
+    spent: Usage,
+    model: Model | None = None,
 ) -> AsyncIterator[Bench]:
     """Open environment, model, cache and worker pool, and close them in the right order.
 
     Args:
         environ: where keys are read from; no worker and no proposer gets it.
         spent: what the run had used before, against its budget.
+        model: asked in place of the one that the configuration describes.
     """
     environment = make_environment(config.environment, config.environments.get(config.environment, {}))
-    model = create_model(config.model, environ=environ)
+    model = model or create_model(config.model, environ=environ)
     traces = Traces(workspace.traces, secrets=secret_values(environ))
     archive = Archive(ledger, traces)
     budget = Budget(usd=config.budget.usd, tokens=config.budget.tokens, spent=spent)

@@ -22,6 +22,7 @@ from evolve.harness.runtime import HarnessRuntime
 from evolve.lock import WorkspaceLock
 from evolve.loop.session import stop_signals
 from evolve.progress import Progress
+from evolve.protocols import Model
 from evolve.records import Episode, FrozenHarness, Look, ModelFingerprint, Record, Task, Usage
 from evolve.repository import harness_folder, open_repository
 from evolve.rollout import Job, Rollout
@@ -75,7 +76,13 @@ def wilson(successes: int, n: int) -> tuple[float, float]:
 
 
 async def evaluate(
-    workspace: Workspace, config: Config, *, name: str, environ: Mapping[str, str], progress: Progress
+    workspace: Workspace,
+    config: Config,
+    *,
+    name: str,
+    environ: Mapping[str, str],
+    progress: Progress,
+    model: Model | None = None,
 ) -> Evaluation:
     """Evaluate a frozen harness on the held-out tasks and close the look with the result.
 
@@ -84,6 +91,7 @@ async def evaluate(
     Args:
         name: name of the frozen harness.
         environ: where keys are read from.
+        model: asked in place of the one that the configuration describes.
 
     Raises:
         RepositoryError: nothing is frozen under that name.
@@ -98,7 +106,7 @@ async def evaluate(
         frozen = frozen_harness(repository, environment=config.environment, name=name)
         harness = read_harness(repository.read_files(frozen.commit, harness_folder(config.environment)))
         async with (
-            open_bench(workspace, config, ledger, environ=environ, spent=Usage()) as bench,
+            open_bench(workspace, config, ledger, environ=environ, spent=Usage(), model=model) as bench,
             stop_signals(workspace) as stop,
         ):
             look = _take_look(ledger, frozen, bench.model.fingerprint)

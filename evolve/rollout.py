@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from evolve.agent import Asker, episode_id, off_loop, play
 from evolve.archive import Keeper
@@ -41,6 +42,10 @@ class Job:
     trial: int
     runtime: HarnessRuntime
     arm: str
+
+
+Series = list[tuple[str, Job]]
+"""Named jobs that are played one after the other."""
 
 
 class Rollout:
@@ -91,20 +96,27 @@ class Rollout:
             await self._archive.link(mine, arm=arm, purpose=purpose)
 
     async def _play_all(self, jobs: dict[str, Job], purpose: Purpose) -> dict[str, Episode]:
-        waiting = iter(jobs.items())
+        series = self._in_series(jobs)
+        waiting = iter(series)
         done: dict[str, Episode] = {}
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(self._limits.concurrency, len(jobs))):
+                for _ in range(min(self._limits.concurrency, len(series))):
                     group.create_task(self._drain(waiting, done, len(jobs), purpose))
         except BaseExceptionGroup as errors:
             raise _first(errors) from errors
         return done
 
-    async def _drain(
-        self, waiting: Iterable[tuple[str, Job]], done: dict[str, Episode], total: int, purpose: Purpose
-    ) -> None:
-        for name, job in waiting:
+    def _in_series(self, jobs: dict[str, Job]) -> list[Series]:
+        """Put the arms of one task and trial in a row: which of them asks what both need is then no matter of luck."""
+        is_greedy = self.model.fingerprint.is_greedy
+        series: dict[tuple[str, int], Series] = {}
+        for name, job in jobs.items():
+            series.setdefault((job.task.task_id, 0 if is_greedy else job.trial), []).append((name, job))
+        return list(series.values())
+
+    async def _drain(self, waiting: Iterable[Series], done: dict[str, Episode], total: int, purpose: Purpose) -> None:
+        for name, job in chain.from_iterable(waiting):
             if self._stop.is_set():
                 raise Interrupted("stopped as asked; `evolve run --resume` goes on from here")
             episode = await self._play_with_retries(name, job)

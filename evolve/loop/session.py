@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from evolve.assembly import make_proposer, open_bench, open_ledger, rollout_limits
+from evolve.assembly import clock_of, make_proposer, open_bench, open_ledger, rollout_limits
 from evolve.config import Config
 from evolve.errors import BudgetSpent, EvolveError, Interrupted, UserError
 from evolve.lock import WorkspaceLock
@@ -16,6 +16,7 @@ from evolve.loop.context import RunContext, parse_time
 from evolve.loop.replay import Replayer
 from evolve.loop.run import Outcome, run_loop
 from evolve.progress import Progress
+from evolve.protocols import Model
 from evolve.records import Json, Usage
 from evolve.repository import Repository, finish_landing, harness_folder, open_repository, remove_stale_locks
 from evolve.rollout import Rollout
@@ -42,12 +43,14 @@ async def run_session(
     resume: str | None,
     environ: Mapping[str, str],
     progress: Progress,
+    model: Model | None = None,
 ) -> Ran:
     """Start a run, or resume one.
 
     Args:
         resume: None starts a new run; "" resumes the latest unfinished one of the environment; else a run's id.
-        environ: where keys are read from.
+        environ: where keys are read from, and SOURCE_DATE_EPOCH.
+        model: asked in place of the one that the configuration describes.
 
     Raises:
         UserError: the workspace is not ready: dirty harness, nothing to resume, another configuration.
@@ -56,11 +59,13 @@ async def run_session(
     with WorkspaceLock(workspace.lock_file) as lock, open_repository(workspace.root) as repository:
         remove_stale_locks(repository, lock)
         finish_landing(repository)
-        with open_ledger(workspace, config) as ledger:
+        with open_ledger(workspace, config, clock=clock_of(environ)) as ledger:
             workspace.stop_file.unlink(missing_ok=True)
             run_id, base_commit = _which_run(repository, ledger, config, resume)
             async with (
-                open_bench(workspace, config, ledger, environ=environ, spent=_spent(ledger, run_id)) as bench,
+                open_bench(
+                    workspace, config, ledger, environ=environ, spent=_spent(ledger, run_id), model=model
+                ) as bench,
                 stop_signals(workspace) as stop,
             ):
                 entry = ledger.start_run(
