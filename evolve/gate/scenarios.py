@@ -148,6 +148,26 @@ def _identical(rng: np.random.Generator, runs: int, tasks: int) -> World:
     return World(world.incumbent, world.incumbent, world.guard_incumbent, world.guard_incumbent)
 
 
+def _mending_failures(rng: np.random.Generator, runs: int, tasks: int) -> World:
+    """A gain of 5 points from failed episodes that turn, while all others are the incumbent's own, replayed."""
+    rates = rng.permuted(pass_rates(rng, runs, tasks), axis=1)
+    others = rng.permuted(pass_rates(rng, runs, GUARD_TASKS), axis=1)
+    return World(*_turned(rng, rates, TEST.stages[-1]), *_turned(rng, others, GUARD_TRIALS))
+
+
+def _turned(rng: np.random.Generator, rates: Floats, trials: int) -> tuple[Bools, Bools]:
+    incumbent = tape(rng, rates, trials)
+    turning = (shifted(rates, 0.05, rng) - rates) / (1.0 - rates)
+    return incumbent, incumbent | tape(rng, turning, trials)
+
+
+def _mostly_replayed(rng: np.random.Generator, runs: int, tasks: int) -> World:
+    """A worthless candidate that leaves 70% of the episodes as they were and draws the others anew."""
+    world = _moving(_unchanged)(rng, runs, tasks)
+    is_kept = rng.random(world.incumbent.shape) < 0.7
+    return replace(world, candidate=np.where(is_kept, world.incumbent, world.candidate))
+
+
 def _drifting(rng: np.random.Generator, runs: int, tasks: int) -> World:
     """A worthless candidate while the model gets worse from trial to trial, by 20 points in all, for both arms."""
     rates = rng.permuted(pass_rates(rng, runs, tasks), axis=1)
@@ -178,6 +198,10 @@ SCENARIOS: Mapping[str, Scenario] = MappingProxyType(
         "+5 points": Scenario(_moving(_gain(0.05)), "accepted at least 30%, guards included", _is_at_least(0.30)),
         "+10 points": Scenario(_moving(_gain(0.10)), "accepted at least 85%, guards included", _is_at_least(0.85)),
         "+15 points": Scenario(_moving(_gain(0.15)), "accepted at least 95%, guards included", _is_at_least(0.95)),
+        "+5 points, other episodes replayed": Scenario(
+            _mending_failures, "accepted at least 80%, guards included", _is_at_least(0.80)
+        ),
+        "null, 70% replayed": Scenario(_mostly_replayed, "accepted no more often than alpha", _is_rare),
         "harmful": Scenario(
             _moving(_gain(-0.10)),
             "never accepted, in less than 2 trials per task",
