@@ -7,7 +7,26 @@ from typing import Annotated, Any
 
 import typer
 
-from evolve.cli.commands import init, run, runs
+from evolve.cli.commands import (
+    accept,
+    candidates,
+    config,
+    doctor,
+    env,
+    evaluate,
+    freeze,
+    harness,
+    init,
+    patterns,
+    plan,
+    reject,
+    report,
+    review,
+    run,
+    runs,
+    selftest,
+    traces,
+)
 
 HELP = """Evolve the harness around a frozen model: roll out, find patterns in the failures, patch, gate, accept.
 
@@ -15,15 +34,38 @@ The model, the environment and its scoring never change; only the files in harne
 that carry their evidence. Each command takes --json. Configuration, strongest first: flags, --set, EVOLVE_*
 variables, --config, evolve.toml."""
 SETTINGS: dict[str, Any] = {"no_args_is_help": True, "add_completion": False, "rich_markup_mode": None}
+VERBS: tuple[Callable[..., None], ...] = (
+    init.init,
+    doctor.doctor,
+    plan.plan,
+    run.run,
+    review.review,
+    accept.accept,
+    reject.reject,
+    freeze.freeze,
+    evaluate.evaluate,
+    report.report,
+    selftest.selftest,
+)
+NOUNS = {
+    "runs": runs.group,
+    "candidates": candidates.group,
+    "traces": traces.group,
+    "patterns": patterns.group,
+    "config": config.group,
+    "harness": harness.group,
+    "env": env.group,
+}
 
 
 def command() -> Callable[..., Any]:
     """Return the whole command line as one callable."""
     app = typer.Typer(help=HELP, context_settings={"help_option_names": ["-h", "--help"]}, **SETTINGS)
     app.callback()(_top)
-    app.command("init")(init.init)
-    app.command("run")(run.run)
-    app.add_typer(runs.group, name="runs")
+    for verb in VERBS:
+        app.command(verb.__name__)(verb)
+    for noun, group in NOUNS.items():
+        app.add_typer(group, name=noun)
     return typer.main.get_command(app)
 
 

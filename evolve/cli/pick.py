@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evolve.errors import UserError
-from evolve.store import CandidateEntry, Ledger, RunEntry
+from evolve.records import Split
+from evolve.store import CandidateEntry, EpisodeEntry, Ledger, PatternEntry, RunEntry
 
 MOST_NAMED = 5
 
@@ -53,3 +54,25 @@ def pick_candidate(ledger: Ledger, written: str) -> CandidateEntry:
             if numbers:
                 break
     return entries[pick(written, list(entries), what="candidate", listing="evolve candidates list")]
+
+
+def pick_patterns(ledger: Ledger, run: str | None, iteration: int | None) -> list[PatternEntry]:
+    """Return the patterns of a run (None: the latest) in an iteration (None: its last)."""
+    entries = ledger.patterns(pick_run(ledger, run).run_id)
+    chosen = iteration if iteration is not None else max((entry.iteration for entry in entries), default=0)
+    return [entry for entry in entries if entry.iteration == chosen]
+
+
+def pick_episode(ledger: Ledger, written: str) -> EpisodeEntry:
+    """Return the training or guard episode that is meant.
+
+    Raises:
+        UserError: there is none, or several, or it is a held-out one, whose traces are not shown.
+    """
+    whole = ledger.episode_row(written)
+    if whole is None:
+        known = {e.episode_id: e for run in ledger.runs() for e in ledger.episodes(run.run_id)}
+        whole = known[pick(written, list(known), what="episode", listing="evolve traces list")]
+    if whole.split is Split.HELDOUT:
+        raise UserError("this episode is a held-out one; its trace is not shown, so that no patch is written from it")
+    return whole

@@ -1,0 +1,96 @@
+"""A candidate with its evidence, as a document and as text for people."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+from evolve.cli.output import count, points, table
+from evolve.cli.place import Place
+from evolve.cli.run_text import interval_text, money
+from evolve.records import Candidate, Json, Pattern
+from evolve.repository import harness_folder, open_repository
+from evolve.store import CandidateEntry, Ledger
+
+
+def candidate_document(ledger: Ledger, entry: CandidateEntry) -> Json:
+    """Return all that the ledger knows of a candidate; stages stand there also while the gate is at work."""
+    candidate = entry.candidate
+    patterns = ledger.patterns(candidate.run_id, candidate.number)
+    found = next((p.pattern for p in patterns if p.pattern.pattern_id == candidate.proposal.pattern_id), None)
+    return {
+        **entry.model_dump(mode="json"),
+        "stages": [stage.model_dump(mode="json") for stage in ledger.stages(candidate.candidate_id)],
+        "pattern": None if found is None else found.model_dump(mode="json"),
+        "evidence_digest": None if entry.verdict is None else entry.verdict.evidence_digest,
+    }
+
+
+def candidate_diff(place: Place, candidate: Candidate) -> str:
+    """Return a candidate's patch."""
+    with open_repository(place.workspace.root) as repository:
+        return repository.diff(candidate.parent_commit, candidate.commit, harness_folder(candidate.environment))
+
+
+def candidate_text(document: Json) -> str:
+    """Return a candidate's document as text."""
+    candidate, proposal = document["candidate"], document["candidate"]["proposal"]
+    standing = document["state"] if document["review"] == "none" else f"{document['state']}, {document['review']}"
+    lines = [
+        f"Candidate {candidate['candidate_id']}: {standing}",
+        f"  {proposal['hypothesis']}",
+        f"  layer {proposal['layer']}, by {candidate['proposer']}, "
+        f"changes {', '.join(candidate['files']) or 'nothing'}",
+        *([f"  on your branch as {document['taken_commit'][:12]}"] if document["taken_commit"] else []),
+        *(f"  not taken: {refused}" for refused in candidate["refused"]),
+        "",
+        *_pattern_lines(document),
+        "",
+        *_gate_lines(document),
+    ]
+    return "\n".join(lines)
+
+
+def pattern_text(pattern: Pattern) -> str:
+    """Return a pattern as text, with its excerpt."""
+    lines = [
+        f"Pattern {pattern.pattern_id}: {pattern.title}",
+        f"  class {pattern.failure_class.value}, signature {pattern.signature}",
+        f"  {count(len(pattern.tasks), 'failed training task')} show it, "
+        f"{count(pattern.counter_support, 'successful episode')} match too",
+        f"  tasks: {', '.join(pattern.tasks)}",
+        "",
+        indent(pattern.excerpt.rstrip(), "  | ", lambda _: True),
+    ]
+    return "\n".join(lines)
+
+
+def _pattern_lines(document: Json) -> list[str]:
+    if document["pattern"] is None:
+        return [f"Pattern {document['candidate']['proposal']['pattern_id']} is not on record."]
+    return [pattern_text(Pattern.model_validate(document["pattern"]))]
+
+
+def _gate_lines(document: Json) -> list[str]:
+    rows = [
+        (stage["stage"], stage["outcome"], reason)
+        for stage in document["stages"]
+        for reason in (stage["reasons"] or ["–"])
+    ]
+    if not rows:
+        return ["The gate has not begun."]
+    lines = [table(("STAGE", "OUTCOME", "WHY"), rows)]
+    verdict = document["verdict"]
+    if verdict is None:
+        return [*lines, "", "The gate is at work; there is no verdict yet."]
+    usage = verdict["usage"]
+    tokens = usage["prompt_tokens"] + usage["completion_tokens"]
+    interval = interval_text(verdict["interval"])
+    gain = f"gain {points(verdict['effect'])} points per task" + (f" (95%: {interval})" if interval else "")
+    share = "" if verdict["alpha"] is None else f", tested at a false-accept rate of {verdict['alpha']:.2%}"
+    return [
+        *lines,
+        "",
+        f"Verdict: {verdict['decision']}, {gain}{share}",
+        f"  {count(verdict['requests_asked'], 'request')} asked, {verdict['requests_reused']} reused; "
+        f"{count(tokens, 'token')}, {money(usage['cost_usd'])}; evidence {document['evidence_digest'][:12]}",
+    ]

@@ -1,0 +1,38 @@
+"""`evolve evaluate`: one look at the held-out tasks."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from evolve.cli.options import AsJson, Assignments, ConfigFile, DryRun, EnvironmentName, InWorkspace
+
+
+def evaluate(
+    name: Annotated[str, typer.Argument(metavar="V", help="Name of the frozen version.")],
+    env: EnvironmentName = None,
+    dry_run: DryRun = False,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+    workspace: InWorkspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Evaluate a frozen version on the held-out tasks: base (harness off) against frozen, paired.
+
+    The look is written down before it starts, and each further look is counted: a number that was chosen among
+    several looks is worth less.
+    """
+    from evolve.cli.evaluation_text import evaluate_once, looks_text, past_looks
+    from evolve.cli.output import show
+    from evolve.cli.place import find_place
+
+    place = find_place(workspace, file=config, assignments=assignments, flags={"environment": env})
+    if dry_run:
+        looks = past_looks(place, name)
+        show(
+            {"environment": place.config.environment, "name": name, "looks": looks}, looks_text(looks), as_json=as_json
+        )
+        return
+    document, text = evaluate_once(place, name)
+    show(document, text, as_json=as_json)

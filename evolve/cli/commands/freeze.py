@@ -1,0 +1,39 @@
+"""`evolve freeze`: seals a harness version."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from evolve.cli.options import AsJson, DryRun, InWorkspace
+
+
+def freeze(
+    env: Annotated[str, typer.Argument(metavar="ENV", help="The environment.")],
+    name: Annotated[str, typer.Option("--name", metavar="V", help="Name of the version, e.g. v1.")],
+    dry_run: DryRun = False,
+    workspace: InWorkspace = None,
+    as_json: AsJson = False,
+) -> None:
+    """Seal the committed harness of an environment: an annotated tag evolve/ENV/V with a manifest.
+
+    Only a frozen version can be evaluated on held-out tasks.
+    """
+    from evolve.cli.output import show
+    from evolve.cli.place import find_place
+    from evolve.cli.sealing import freeze_head, freeze_preview
+
+    place = find_place(workspace)
+    if dry_run:
+        would = freeze_preview(place, env, name)
+        changed = f"; not committed: {', '.join(would['uncommitted'])}" if would["uncommitted"] else ""
+        text = f"would tag {would['tag']} at {would['commit'][:12]}, harness {would['harness'][:12]}{changed}"
+        show({"would_freeze": would}, text, as_json=as_json)
+        return
+    frozen = freeze_head(place, env, name)
+    text = (
+        f"{frozen.tag} seals harness {frozen.harness[:12]} at commit {frozen.commit[:12]}.\n"
+        f"Next: `evolve evaluate {name} --env {env}` looks at the held-out tasks, on the record."
+    )
+    show(frozen.model_dump(mode="json"), text, as_json=as_json)

@@ -1,0 +1,92 @@
+"""A held-out evaluation and the looks before it, as a document and as text for people."""
+
+from __future__ import annotations
+
+from evolve.cli.live import live_progress
+from evolve.cli.output import count, points, say, table
+from evolve.cli.place import Place, reading, wait_for
+from evolve.cli.run_text import interval_text, money
+from evolve.doctor import require_keys
+from evolve.evaluate import ArmResult, Evaluation
+from evolve.evaluate import evaluate as look_at
+from evolve.freeze import frozen_harness
+from evolve.records import Json
+from evolve.repository import open_repository
+
+
+def evaluate_once(place: Place, name: str) -> tuple[Json, str]:
+    """Take one look at the held-out tasks; return its result as a document and as text."""
+    require_keys(place.config, place.environ)
+    looks = past_looks(place, name)
+    if looks:
+        say(looks_text(looks))
+    with live_progress() as progress:
+        result = wait_for(look_at(place.workspace, place.config, name=name, environ=place.environ, progress=progress))
+    earlier = [look for look in looks if look["look_id"] != result.look.look_id]
+    return {**result.model_dump(mode="json"), "earlier_looks": earlier}, evaluation_text(result, earlier)
+
+
+def past_looks(place: Place, name: str) -> list[Json]:
+    """Return the looks made so far at this environment's held-out tasks, oldest first.
+
+    Raises:
+        UserError: nothing is frozen under that name.
+    """
+    environment = place.config.environment
+    with open_repository(place.workspace.root) as repository:
+        frozen_harness(repository, environment=environment, name=name)
+    with reading(place) as ledger:
+        entries = ledger.looks(environment) if ledger else []
+    return [{**entry.look.model_dump(mode="json"), "is_complete": entry.result is not None} for entry in entries]
+
+
+def looks_text(looks: list[Json]) -> str:
+    """Say which looks were made."""
+    if not looks:
+        return "the held-out tasks of this environment have not been looked at yet"
+    rows = [
+        (look["number"], look["frozen_name"], look["harness"][:12], look["model"][:12], look["opened_at"], word)
+        for look in looks
+        for word in ["complete" if look["is_complete"] else "cut off"]
+    ]
+    head = ("LOOK", "VERSION", "HARNESS", "MODEL", "OPENED", "STATE")
+    return f"{count(len(looks), 'look')} at these held-out tasks so far:\n{table(head, rows)}"
+
+
+def evaluation_text(result: Evaluation, earlier: list[Json]) -> str:
+    """Return an evaluation as text."""
+    source = " (recorded completions)" if result.is_recorded else ""
+    head = ("ARM", "SOLVED", "EPISODES", "RATE", "95% INTERVAL", "ERRORS", "TOKENS", "COST")
+    arms = table(head, [_arm("base", result.base), _arm("frozen", result.frozen)])
+    families = table(
+        ("FAMILY", "EPISODES", "BASE", "FROZEN"), [(name, *counts) for name, counts in sorted(result.families.items())]
+    )
+    number = f"look {result.look.number} with this harness"
+    before = f"; {count(len(earlier), 'look')} made before at these tasks" if earlier else "; the first at these tasks"
+    return "\n".join(
+        [
+            f"{result.environment} {result.name}, held-out, {result.model.model_id}{source}: {number}{before}",
+            "",
+            arms,
+            "",
+            f"gain {points(result.gain)} points per task (95%: {interval_text(result.interval)}), "
+            f"p = {result.p:.4g}; {count(result.wins, 'task')} won, {result.losses} lost",
+            "",
+            families,
+        ]
+    )
+
+
+def _arm(name: str, arm: ArmResult) -> tuple[object, ...]:
+    low, high = arm.ci95
+    tokens = arm.usage.prompt_tokens + arm.usage.completion_tokens
+    return (
+        name,
+        arm.successes,
+        arm.n,
+        f"{100 * arm.rate:.1f}%",
+        f"{100 * low:.1f}% to {100 * high:.1f}%",
+        arm.errors,
+        tokens,
+        money(arm.usage.cost_usd),
+    )
