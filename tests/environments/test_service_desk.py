@@ -40,24 +40,40 @@ TRAIN_CASES, GUARD_CASES, HELDOUT_CASES = loop_cases(Split.TRAIN), loop_cases(Sp
 CASES = (*TRAIN_CASES, *GUARD_CASES, *HELDOUT_CASES)
 
 
-GOLD = Gold((), "refused", ("C-0001", "O-0002", "already_shipped"))
+GOLD = Gold((), "refused", (), code="already_shipped")
+GIVEN = {("already_shipped", "7F3A"), ("not_owner", "9D04")}
 
 
 @pytest.mark.parametrize(
     ("statement", "is_enough"),
     [
-        ("C-0001: order O-0002 (already_shipped).", True),
-        ("c-0001, o-0002: ALREADY_SHIPPED", True),
-        ("O-0002 already_shipped", False),
-        ("C-0001 order 0002 already_shipped", False),
-        ("C-00012 O-0002 already_shipped", False),
-        ("C-0001 O-0002 already shipped", False),
-        ("C-0001 O-0002 already_shipped, or window_closed", False),
+        ("Refused (already_shipped, ref 7F3A): an order with status shipped cannot be cancelled.", True),
+        ("ref 7f3a: ALREADY_SHIPPED", True),
+        ("already_shipped", False),
+        ("ref 7F3A", False),
+        ("already_shipped, ref 7F3B", False),
+        ("already_shipped, ref 7F3A1", False),
+        ("already_shipped, ref 9D04", False),
+        ("already shipped, ref 7F3A", False),
+        ("already_shipped or window_closed, ref 7F3A", False),
     ],
 )
 def test_a_statement_is_read_by_whole_tokens(statement: str, is_enough: bool) -> None:
-    """What must be named must stand there as a whole word, and no other reason code may."""
-    assert says_enough(statement, GOLD) is is_enough
+    """Code and a reference that came with it must stand there as whole words, and no other reason code may."""
+    assert says_enough(Closing("refused", statement, GIVEN), GOLD) is is_enough
+
+
+def test_a_reference_counts_only_where_it_was_given() -> None:
+    """Who was not refused cannot quote a refusal, even with the right digits."""
+    assert not says_enough(Closing("refused", "already_shipped, ref 7F3A"), GOLD)
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_enough"), [("Order O-0002.", True), ("order 0002", False), ("O-00021", False), ("o-0002", True)]
+)
+def test_an_id_is_named_whole(statement: str, is_enough: bool) -> None:
+    """An id counts with its letter only."""
+    assert says_enough(Closing("done", statement), Gold((), "done", ("O-0002",))) is is_enough
 
 
 @pytest.mark.parametrize(
@@ -66,27 +82,44 @@ def test_a_statement_is_read_by_whole_tokens(statement: str, is_enough: bool) ->
 )
 def test_amounts_are_compared_by_value(statement: str, is_enough: bool) -> None:
     """An amount may be written with one decimal or a currency sign, but must be the amount."""
-    assert says_enough(statement, Gold((), "done", ("23.50",))) is is_enough
+    assert says_enough(Closing("done", statement), Gold((), "done", ("23.50",))) is is_enough
 
 
 def test_each_part_can_sink_the_score() -> None:
     """Database, statement and resolution are all needed, and a ticket left open scores 0."""
-    good = "C-0001 O-0002 already_shipped"
-    assert score(Closing("refused", good), True, GOLD).value == 1.0
-    assert score(Closing("refused", good), False, GOLD).parts["database"] == 0.0
-    assert score(Closing("done", good), True, GOLD).value == 0.0
-    assert score(Closing("refused", "no"), True, GOLD).value == 0.0
+    good = "already_shipped, ref 7F3A"
+    assert score(Closing("refused", good, GIVEN), True, GOLD).value == 1.0
+    assert score(Closing("refused", good, GIVEN), False, GOLD).parts["database"] == 0.0
+    assert score(Closing("done", good, GIVEN), True, GOLD).value == 0.0
+    assert score(Closing("refused", "no", GIVEN), True, GOLD).value == 0.0
     assert not score(None, True, GOLD).success
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.task.task_id)
 def test_gold_solves_every_ticket(case: Case) -> None:
-    """Gold scores 1.0 in two to five calls, each of which is accepted."""
+    """Gold scores 1.0 in two to four calls; each is accepted but the one that shows what the policy forbids."""
     this = DeskSession(case.task.text, case.draft)
     answers = [this.step(call) for call in gold_calls(case)]
-    assert [answer.error_kind for answer in answers] == [None] * len(answers)
-    assert 2 <= len(answers) <= 5
+    refused = [answer.text for answer in answers if answer.error_kind is not None]
+    code = case.draft.gold.code
+    assert [text.startswith(f"Refused ({code}, ref ") for text in refused] == ([True] if code else [])
+    assert bool(code) is (case.draft.gold.resolution == "refused")
+    assert 2 <= len(answers) <= 4
     assert this.score().value == 1.0
+
+
+@pytest.mark.parametrize("cases", [TRAIN_CASES, HELDOUT_CASES], ids=["train", "heldout"])
+def test_each_family_that_names_an_id_has_it_both_exact_and_bare(cases: tuple[Case, ...]) -> None:
+    """About a third of the tickets name the id as the tools want it; only three families name none."""
+    named: dict[str, list[bool]] = {}
+    for case in cases:
+        for name in (*case.draft.desk.orders, *case.draft.desk.subscriptions):
+            if name[2:] in case.task.text:
+                named.setdefault(case.task.family, []).append(name in case.task.text)
+    assert {f.__name__ for f in FAMILIES} - set(named) == {"change_address", "credit_cap", "refund_late"}
+    assert all(set(exact) == {True, False} for exact in named.values())
+    exact = [is_exact for family in named.values() for is_exact in family]
+    assert 0.25 < sum(exact) / len(exact) < 0.42
 
 
 @pytest.mark.parametrize("name", [name for name in baselines.agents() if name != "gold"])
@@ -97,7 +130,7 @@ def test_agents_that_look_at_nothing_score_nothing(name: str) -> None:
 
 def test_say_everything_says_what_the_ticket_says() -> None:
     """The blind closer is a fair one: its statement is accepted and holds the order's id."""
-    case = TRAIN_CASES[0]
+    case = next(case for case in TRAIN_CASES if "#" in case.task.text)
     (call,) = baselines.say_everything("refused", case)
     assert f"O-{case.task.text.split('#')[1][:4]}" in call.arguments["statement"]
     assert DeskSession(case.task.text, case.draft).step(call).done

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
 
 from evolve.environments.service_desk.cases import Draft, Gold
 from evolve.environments.service_desk.desk import Customer, Desk, Item, Order, Size, Subscription
-from evolve.environments.service_desk.policy import CODES, RULES
+from evolve.environments.service_desk.policy import CODES, RULES, reference
 from evolve.environments.service_desk.session import CLOSED, NO_TOOL, DeskSession
 from evolve.records import Call, ErrorKind, Observation
 
@@ -55,16 +56,6 @@ def session(rows: Desk | None = None, gold: Gold | None = None) -> DeskSession:
 
 def do(this: DeskSession, tool: str, **arguments: object) -> Observation:
     return this.step(Call(tool=tool, arguments=arguments))
-
-
-def prepared(*seen: str) -> DeskSession:
-    """A session whose sender is identified and which has read the given ids."""
-    this = session()
-    do(this, "find_customer", email="ann@x.example")
-    for name in seen:
-        kind = "order" if name.startswith("O") else "subscription"
-        do(this, f"get_{kind}", **{f"{kind}_id": name})
-    return this
 
 
 def cancel(order: str) -> Call:
@@ -121,7 +112,7 @@ REFUSALS: list[tuple[Call, ErrorKind, str]] = [
     (
         refund("O-0003", 49.5),
         NO,
-        "Refused: for reason damaged the amount is the price of the item concerned.",
+        "Refused: for reason damaged the amount is the price of the item concerned; get_order shows it.",
     ),
     (
         refund("O-0005", 150.01),
@@ -171,51 +162,39 @@ REPEATS: list[tuple[Call, str]] = [
     (give("C-0001", 10), "No change: this ticket already has a credit."),
     (escalate("O-0001"), "No change: O-0001 is already escalated."),
 ]
-ORDER_OF_CALLS: list[tuple[Callable[[], DeskSession], Call, str]] = [
-    (session, cancel("O-0001"), "Refused: call find_customer with the sender's email before any change."),
-    (prepared, cancel("O-0001"), "Refused: read O-0001 with get_order before any change to it."),
-    (
-        prepared,
-        subscription("S-0001", "cancel"),
-        "Refused: read S-0001 with get_subscription before any change to it.",
-    ),
-]
-
-
-def reader(call: Call) -> DeskSession:
-    """A session that has read what the call names."""
-    return prepared(*(v for v in call.arguments.values() if str(v)[:2] in ("O-", "S-")))
 
 
 @pytest.mark.parametrize(("call", "kind", "text"), REFUSALS, ids=[text[:60] for _, _, text in REFUSALS])
 def test_a_refusal_has_its_words_and_kind_and_changes_nothing(call: Call, kind: ErrorKind, text: str) -> None:
     """Each rule answers in its own words with its kind, and the database stays as it was."""
     rows = desk()
-    this = reader(call)
+    this = session()
     answer = this.step(call)
-    assert (answer.error_kind, answer.text) == (kind, text)
+    with_reference = text.replace("):", f", ref {reference('ticket', call)}):", 1)
+    assert (answer.error_kind, answer.text) == (kind, with_reference)
     assert this._desk.digest == rows.digest
 
 
 @pytest.mark.parametrize(("call", "text"), REPEATS, ids=[call.tool for call, _ in REPEATS])
 def test_a_write_done_twice_has_no_effect(call: Call, text: str) -> None:
     """The second of two equal writes is answered with no_effect."""
-    this = reader(call)
+    this = session()
     assert this.step(call).error_kind is None
     answer = this.step(call)
     assert (answer.error_kind, answer.text) == (NOTHING, text)
 
 
-@pytest.mark.parametrize(("start", "call", "text"), ORDER_OF_CALLS)
-def test_looking_comes_before_changing(start: Callable[[], DeskSession], call: Call, text: str) -> None:
-    """A change is refused until the sender is identified and the thing has been read."""
-    answer = start().step(call)
-    assert (answer.error_kind, answer.text) == (NO, text)
+def test_a_reference_belongs_to_its_ticket_and_its_call() -> None:
+    """The same call in the same ticket has the same reference; another call or ticket has another."""
+    call, other = cancel("O-0002"), cancel("O-0003")
+    assert reference("ticket", call) == reference("ticket", call)
+    assert len({reference("ticket", call), reference("ticket", other), reference("other", call)}) == 3
+    assert re.fullmatch("[0-9A-F]{4}", reference("ticket", call))
 
 
 def test_every_rule_of_the_policy_is_in_these_tables() -> None:
     """No rule goes untested: the tables hold as many distinct texts as the policy has rules."""
-    texts = [row[2] for row in REFUSALS] + [row[1] for row in REPEATS] + [row[2] for row in ORDER_OF_CALLS]
+    texts = [row[2] for row in REFUSALS] + [row[1] for row in REPEATS]
     assert len(set(texts)) == len(RULES)
     assert {text.split("(")[1].split(")")[0] for text in texts if text.startswith("Refused (")} == CODES
 
@@ -251,7 +230,7 @@ def test_every_rule_of_the_policy_is_in_these_tables() -> None:
 )
 def test_an_allowed_write_changes_its_row(call: Call, check: Callable[[Desk], bool]) -> None:
     """What the policy allows, limits included, is done."""
-    this = reader(call)
+    this = session()
     answer = this.step(call)
     assert answer.error_kind is None, answer.text
     assert check(this._desk)
@@ -309,7 +288,7 @@ def test_an_unknown_tool_and_plain_talk_are_observations() -> None:
 
 def test_closing_ends_the_session() -> None:
     """After close_ticket nothing changes any more and each answer says so."""
-    this = prepared("O-0001")
+    this = session()
     assert do(this, "close_ticket", resolution="done", statement="x").done
     answer = this.step(cancel("O-0001"))
     assert (answer.text, answer.error_kind, answer.done) == (CLOSED, NOTHING, True)
@@ -317,20 +296,11 @@ def test_closing_ends_the_session() -> None:
     assert this._desk.digest == desk().digest
 
 
-def test_identifying_somebody_else_does_not_count() -> None:
-    """Only the sender's own email opens the way to changes."""
-    this = session()
-    do(this, "find_customer", email="bob@x.example")
-    assert "find_customer" in this.step(give("C-0001", 5)).text
-
-
 def test_a_probe_reads_and_leaves_no_trace() -> None:
-    """A probe answers like the tool, counts as no look of the agent, and refuses whatever could change a row."""
+    """A probe answers like the tool, is no step, and refuses whatever could change a row."""
     this = session()
     read = Call(tool="get_order", arguments={"order_id": "O-0001"})
     assert this.probe(read).text == session().step(read).text
-    this.probe(Call(tool="find_customer", arguments={"email": "ann@x.example"}))
-    assert this.step(cancel("O-0001")).text.startswith("Refused: call find_customer")
     for tool in this.tools:
         answer = this.probe(Call(tool=tool.name, arguments={}))
         assert answer.error_kind is (ErrorKind.INVALID_ARGS if tool.read_only else ErrorKind.REJECTED)
@@ -340,7 +310,10 @@ def test_a_probe_reads_and_leaves_no_trace() -> None:
 
 def test_read_only_tools_change_nothing() -> None:
     """Every tool marked read-only leaves the database as it was."""
-    this = prepared("O-0001", "S-0001")
+    this = session()
+    do(this, "find_customer", email="ann@x.example")
+    do(this, "get_order", order_id="O-0001")
+    do(this, "get_subscription", subscription_id="S-0001")
     do(this, "get_product", sku="K-0010")
     assert {tool.name for tool in this.tools if tool.read_only} == {
         "find_customer",

@@ -8,14 +8,7 @@ from evolve.environments.service_desk.desk import Desk
 from evolve.records import Json, Tool
 
 LONGEST_STATEMENT = 300
-PATTERNS = {
-    "order_id": ("O- and four digits", re.compile(r"O-\d{4}")),
-    "customer_id": ("C- and four digits", re.compile(r"C-\d{4}")),
-    "subscription_id": ("S- and four digits", re.compile(r"S-\d{4}")),
-    "sku": ("K- and four digits", re.compile(r"K-\d{4}")),
-    "new_sku": ("K- and four digits", re.compile(r"K-\d{4}")),
-    "email": ("an email address", re.compile(r"[^@\s]+@[^@\s]+")),
-}
+EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 
 
 def complaint(tool: Tool, arguments: Json, desk: Desk) -> str | None:
@@ -27,7 +20,7 @@ def complaint(tool: Tool, arguments: Json, desk: Desk) -> str | None:
     for name, value in arguments.items():
         if name not in properties:
             return f"{name} is not an argument of {tool.name}."
-        wrong = _wrong_value(name, value, properties[name]) or _wrong_id(name, value, desk)
+        wrong = _wrong_value(name, value, properties[name]) or _unknown(name, value, desk)
         if wrong:
             return f"{name} {wrong}"
     return None
@@ -45,17 +38,16 @@ def _wrong_value(name: str, value: object, schema: Json) -> str | None:
         return f"must be one of {', '.join(schema['enum'])}."
     if kind == "string" and not str(value).strip():
         return "must not be empty."
+    if "pattern" in schema and not re.fullmatch(schema["pattern"], str(value)):
+        return f"must be {schema['pattern'][1:3]} and four digits."
+    if name == "email" and not EMAIL.fullmatch(str(value)):
+        return "must be an email address."
     if name == "statement" and len(str(value)) > LONGEST_STATEMENT:
         return f"must be at most {LONGEST_STATEMENT} characters."
     return None
 
 
-def _wrong_id(name: str, value: object, desk: Desk) -> str | None:
-    if name not in PATTERNS:
-        return None
-    form, pattern = PATTERNS[name]
-    if not pattern.fullmatch(str(value)):
-        return f"must be {form}."
+def _unknown(name: str, value: object, desk: Desk) -> str | None:
     known = {
         "order_id": desk.orders.keys(),
         "customer_id": desk.customers.keys(),

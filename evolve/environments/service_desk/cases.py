@@ -13,11 +13,17 @@ NAME = "service_desk"
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """The right end of a ticket: the calls before the closing one, its resolution, what its statement names."""
+    """The right end of a ticket: the calls before the closing one, its resolution, what its statement names.
+
+    Where the policy forbids what is asked, `attempt` is the call that it refuses, and `code` its reason: the
+    statement then names the code and the reference that came with it.
+    """
 
     calls: tuple[Call, ...]
     resolution: str
     must_name: tuple[str, ...]
+    code: str = ""
+    attempt: Call | None = None
     mark: str = ""
 
 
@@ -45,9 +51,10 @@ class Case:
 
 
 def _plain(draft: Draft) -> Json:
-    calls = [call.model_dump(mode="json") for call in draft.gold.calls]
-    gold = {"resolution": draft.gold.resolution, "must_name": list(draft.gold.must_name), "mark": draft.gold.mark}
-    return {"sender": draft.sender, "desk": draft.desk, "calls": calls, "gold": gold}
+    gold = draft.gold
+    calls = [call.model_dump(mode="json") for call in (*gold.calls, *filter(None, [gold.attempt]))]
+    end = {"resolution": gold.resolution, "must_name": list(gold.must_name), "code": gold.code, "mark": gold.mark}
+    return {"sender": draft.sender, "desk": draft.desk, "calls": calls, "gold": end}
 
 
 def number(split: Split, drafts: Sequence[Draft]) -> tuple[Case, ...]:

@@ -3,47 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import cycle, islice
+from itertools import product
 
 from evolve.environments.service_desk.cases import Draft, Gold
 from evolve.environments.service_desk.content import Builder, Pool
-from evolve.environments.service_desk.desk import Customer, Order, money
+from evolve.environments.service_desk.desk import Customer, Order, OrderStatus, money
 from evolve.environments.service_desk.policy import CREDIT_CAP, MINIMUM_MONTHS, REFUND_DAYS, REFUND_LIMIT
-from evolve.environments.service_desk.wordings import WORDINGS
+from evolve.environments.service_desk.wordings import NUMBERS, WORDINGS
 from evolve.records import Call, Json
 
 CANCEL_REASONS = ("changed_mind", "ordered_twice", "found_cheaper")
 PLANS = ("mini", "classic", "family")
+EXACT_EVERY = 3
 WRITTEN = ("zero", "one", "two", "three")
 
 
 class Writer:
-    """Writes one ticket of a family: `turn` picks the wording, and the wording the reason."""
+    """Writes one ticket of a family: `turn` picks the wording, and the wording the reason.
 
-    def __init__(self, family: str, turn: int, builder: Builder) -> None:
+    Where `is_exact`, the customer writes ids as the tools want them, else a bare number.
+    """
+
+    def __init__(self, family: str, turn: int, builder: Builder, *, is_exact: bool) -> None:
         self.family = family
         self.builder = builder
         self.random = builder.random
         self.wording = turn % len(WORDINGS[family])
         self.sender = builder.start()
-        self._calls = [Call(tool="find_customer", arguments={"email": self.sender.email})]
+        self._is_exact = is_exact
+        self._calls: list[Call] = []
+        self._code = ""
+        self._attempt: Call | None = None
 
     def call(self, tool: str, **arguments: object) -> None:
         """Add a gold call."""
         self._calls.append(Call(tool=tool, arguments=arguments))
 
+    def look_up(self) -> None:
+        """Add the gold call that finds the sender, for tickets that name no id."""
+        self.call("find_customer", email=self.sender.email)
+
+    def attempt(self, code: str, tool: str, **arguments: object) -> None:
+        """Set the call that the policy refuses with this code."""
+        self._code, self._attempt = code, Call(tool=tool, arguments=arguments)
+
+    def spelt(self, name: str) -> str:
+        """Return an id as this customer writes it."""
+        return name if self._is_exact else NUMBERS[self.wording].format(name[2:])
+
     def draft(self, resolution: str, *must_name: str, **words: object) -> Draft:
-        """Finish the ticket: resolution, what the statement names beside the customer, words of the text."""
+        """Finish the ticket: resolution, what the statement names, words of the text."""
         text = WORDINGS[self.family][self.wording].format(**words)
         first_name = self.sender.name.split()[0]
-        gold = Gold(tuple(self._calls), resolution, (self.sender.customer_id, *must_name))
+        gold = Gold(tuple(self._calls), resolution, must_name, self._code, self._attempt)
         full = f"From: {self.sender.email}\n{text}\n{first_name}"
         return Draft(self.family, full, self.sender.customer_id, self.builder.desk, gold)
 
     def order_draft(self, order: Order, resolution: str, *must_name: str, **words: object) -> Draft:
-        """Finish a ticket about an order; the text may use its number and its first item."""
-        words = {"number": order.order_id[2:], "thing": order.items[0].name} | words
+        """Finish a ticket about an order; the text may use its id and its first item."""
+        words = {"id": self.spelt(order.order_id), "thing": order.items[0].name} | words
         return self.draft(resolution, order.order_id, *must_name, **words)
+
+    def refused(self, order: Order, **words: object) -> Draft:
+        """Finish a ticket about an order that the policy leaves as it is."""
+        words = {"id": self.spelt(order.order_id), "thing": order.items[0].name} | words
+        return self.draft("refused", **words)
 
     def distract(self, avoid: Order) -> None:
         """Add orders that the ticket is not about: the sender's and the stranger's."""
@@ -52,52 +76,53 @@ class Writer:
             self.builder.order(owner, self.random.choice(("pending", "shipped", "delivered")), items=[item])
 
 
-def _cancel(w: Writer, status: str) -> Order:
-    order = w.builder.order(w.sender, "pending" if status == "pending" else "shipped")
+def _ordered(w: Writer, status: OrderStatus) -> Order:
+    order = w.builder.order(w.sender, status)
     w.distract(order)
-    w.call("get_order", order_id=order.order_id)
     return order
 
 
 def cancel_pending(w: Writer) -> Draft:
     """A pending order is cancelled and paid back in full."""
-    order = _cancel(w, "pending")
+    order = _ordered(w, "pending")
     w.call("cancel_order", order_id=order.order_id, reason=CANCEL_REASONS[w.wording])
     return w.order_draft(order, "done", money(order.total))
 
 
 def cancel_shipped(w: Writer) -> Draft:
     """A shipped order cannot be cancelled."""
-    return w.order_draft(_cancel(w, "shipped"), "refused", "already_shipped")
+    order = _ordered(w, "shipped")
+    w.attempt("already_shipped", "cancel_order", order_id=order.order_id, reason="changed_mind")
+    return w.refused(order)
 
 
-def _broken(w: Writer, *, days: int, lowest: int, highest: int) -> Order:
+def _broken(w: Writer, *, days: int, lowest: int, highest: int) -> tuple[Order, str]:
     first = w.builder.item(lowest, highest)
     order = w.builder.order(w.sender, "delivered", items=[first, w.builder.item(avoid=first.name)], days=days)
     w.distract(order)
-    w.call("get_order", order_id=order.order_id)
-    return order
+    return order, money(first.price)
 
 
 def refund_damaged(w: Writer) -> Draft:
     """A damaged item of a delivered order is refunded, the rest of the order is not."""
-    order = _broken(w, days=w.random.randint(1, REFUND_DAYS - 5), lowest=12_00, highest=90_00)
-    price = money(order.items[0].price)
+    order, price = _broken(w, days=w.random.randint(1, REFUND_DAYS - 5), lowest=12_00, highest=90_00)
+    w.call("get_order", order_id=order.order_id)
     w.call("refund_order", order_id=order.order_id, amount=float(price), reason="damaged")
     return w.order_draft(order, "done", price)
 
 
 def refund_window(w: Writer) -> Draft:
-    """A refund asked for after the window is refused."""
-    order = _broken(w, days=w.random.randint(REFUND_DAYS + 4, 80), lowest=12_00, highest=90_00)
-    return w.order_draft(order, "refused", "window_closed")
+    """A refund asked for after the window is refused, whatever the amount."""
+    order, price = _broken(w, days=w.random.randint(REFUND_DAYS + 4, 80), lowest=12_00, highest=90_00)
+    w.attempt("window_closed", "refund_order", order_id=order.order_id, amount=float(price), reason="damaged")
+    return w.refused(order)
 
 
 def refund_high(w: Writer) -> Draft:
     """A refund above the limit goes to billing."""
-    order = _broken(w, days=w.random.randint(1, 20), lowest=REFUND_LIMIT + 10_00, highest=400_00)
+    order, price = _broken(w, days=w.random.randint(1, 20), lowest=REFUND_LIMIT + 10_00, highest=400_00)
     w.call("escalate", order_id=order.order_id, queue="billing")
-    return w.order_draft(order, "escalated")
+    return w.order_draft(order, "escalated", price=price)
 
 
 def refund_late(w: Writer) -> Draft:
@@ -106,15 +131,14 @@ def refund_late(w: Writer) -> Draft:
     order.late_fee = w.builder.fee()
     w.distract(order)
     fee = money(order.late_fee)
+    w.look_up()
     w.call("get_order", order_id=order.order_id)
     w.call("refund_order", order_id=order.order_id, amount=float(fee), reason="late")
     return w.order_draft(order, "done", fee)
 
 
 def _on_the_way(w: Writer) -> Order:
-    order = w.builder.order(w.sender, "shipped")
-    w.distract(order)
-    w.call("get_order", order_id=order.order_id)
+    order = _ordered(w, "shipped")
     w.call("escalate", order_id=order.order_id, queue="logistics")
     return order
 
@@ -131,11 +155,15 @@ def address_shipped(w: Writer) -> Draft:
 
 def not_owner(w: Writer) -> Draft:
     """Nobody changes an order of somebody else."""
-    status = "delivered" if w.wording == len(WORDINGS["not_owner"]) - 1 else "pending"
-    order = w.builder.order(w.builder.stranger(w.sender), "delivered" if status == "delivered" else "pending")
+    is_broken = w.wording == len(WORDINGS["not_owner"]) - 1
+    order = w.builder.order(w.builder.stranger(w.sender), "delivered" if is_broken else "pending")
     w.distract(order)
-    w.call("get_order", order_id=order.order_id)
-    return w.order_draft(order, "refused", "not_owner")
+    this: Json = {"order_id": order.order_id}
+    if is_broken:
+        w.attempt("not_owner", "refund_order", **this, amount=order.items[0].price / 100, reason="damaged")
+    else:
+        w.attempt("not_owner", "cancel_order", **this, reason="changed_mind")
+    return w.refused(order)
 
 
 def _misfit(w: Writer, *, is_sold_out: bool) -> Draft:
@@ -144,10 +172,12 @@ def _misfit(w: Writer, *, is_sold_out: bool) -> Draft:
     w.call("get_order", order_id=order.order_id)
     w.call("get_product", sku=garment.sku)
     words: Json = {"thing": wanted.product, "size": wanted.size}
+    exchange: Json = {"order_id": order.order_id, "new_sku": wanted.sku}
     if is_sold_out:
         wanted.stock = 0
-        return w.order_draft(order, "refused", "out_of_stock", **words)
-    w.call("exchange_item", order_id=order.order_id, new_sku=wanted.sku)
+        w.attempt("out_of_stock", "exchange_item", **exchange)
+        return w.refused(order, **words)
+    w.call("exchange_item", **exchange)
     return w.order_draft(order, "done", **words)
 
 
@@ -163,10 +193,9 @@ def exchange_sold_out(w: Writer) -> Draft:
 
 def change_address(w: Writer) -> Draft:
     """A pending order is sent elsewhere; the ticket names no order number."""
-    order = w.builder.order(w.sender, "pending")
-    w.distract(order)
+    order = _ordered(w, "pending")
     address = w.builder.address()
-    w.call("get_order", order_id=order.order_id)
+    w.look_up()
     w.call("change_address", order_id=order.order_id, address=address)
     return w.order_draft(order, "done", address=address)
 
@@ -175,7 +204,6 @@ def _subscribe(w: Writer, *, months: int, balance: int = 0) -> tuple[str, str]:
     here, there = w.random.sample(PLANS, 2)
     subscription = w.builder.subscription(w.sender, plan=here, months=months, balance=balance)
     w.builder.subscription(w.builder.stranger(w.sender), plan=there, months=w.random.randint(7, 40))
-    w.call("get_subscription", subscription_id=subscription.subscription_id)
     return subscription.subscription_id, there
 
 
@@ -184,31 +212,34 @@ def pause_subscription(w: Writer) -> Draft:
     this, _ = _subscribe(w, months=w.random.randint(7, 40))
     months = w.random.randint(2, 3)
     w.call("change_subscription", subscription_id=this, action="pause", months=months)
-    return w.draft("done", this, months=WRITTEN[months])
+    return w.draft("done", this, id=w.spelt(this), months=WRITTEN[months])
 
 
 def change_plan(w: Writer) -> Draft:
     """A subscription without an open balance changes its plan."""
     this, plan = _subscribe(w, months=w.random.randint(2, 40))
     w.call("change_subscription", subscription_id=this, action="change_plan", plan=plan)
-    return w.draft("done", this, plan=plan)
+    return w.draft("done", this, id=w.spelt(this), plan=plan)
 
 
 def plan_balance(w: Writer) -> Draft:
     """A subscription with an open balance keeps its plan."""
     this, plan = _subscribe(w, months=w.random.randint(7, 40), balance=w.builder.amount(8_00, 40_00))
-    return w.draft("refused", this, "balance_due", plan=plan)
+    w.attempt("balance_due", "change_subscription", subscription_id=this, action="change_plan", plan=plan)
+    return w.draft("refused", id=w.spelt(this), plan=plan)
 
 
 def subscription_term(w: Writer) -> Draft:
     """A young subscription cannot be cancelled."""
     this, _ = _subscribe(w, months=w.random.randint(1, MINIMUM_MONTHS - 1))
-    return w.draft("refused", this, "minimum_term")
+    w.attempt("minimum_term", "change_subscription", subscription_id=this, action="cancel")
+    return w.draft("refused", id=w.spelt(this))
 
 
 def credit_cap(w: Writer) -> Draft:
-    """Goodwill is given up to the cap of the customer's tier."""
+    """Goodwill is given up to the cap of the customer's tier; the ticket names no customer id."""
     cap = money(_cap(w.sender))
+    w.look_up()
     w.call("issue_credit", customer_id=w.sender.customer_id, amount=float(cap))
     return w.draft("done", cap, wish=money(w.builder.amount(30_00, 80_00)))
 
@@ -239,7 +270,13 @@ FAMILIES: tuple[Callable[[Writer], Draft], ...] = (
 
 
 def write_tickets(pool: Pool, rounds: int) -> list[Draft]:
-    """Write `rounds` tickets of each family, family after family, so that any prefix is balanced."""
+    """Write `rounds` tickets of each family, family after family, so that any prefix is balanced.
+
+    In every third ticket of a prefix, and of a family, the customer writes exact ids.
+    """
     builder = Builder(pool)
-    turns = islice(enumerate(cycle(FAMILIES)), rounds * len(FAMILIES))
-    return [family(Writer(family.__name__, position // len(FAMILIES), builder)) for position, family in turns]
+    drafts = []
+    for turn, (place, family) in product(range(rounds), enumerate(FAMILIES)):
+        is_exact = (turn + place) % EXACT_EVERY == 0
+        drafts.append(family(Writer(family.__name__, turn, builder, is_exact=is_exact)))
+    return drafts

@@ -6,6 +6,7 @@ from copy import deepcopy
 
 from evolve.environments.service_desk.cases import Case, Draft
 from evolve.environments.service_desk.desk import Desk
+from evolve.environments.service_desk.policy import reference
 from evolve.environments.service_desk.tools import CLOSE, TABLE
 from evolve.records import Call
 
@@ -13,9 +14,11 @@ from evolve.records import Call
 def gold_calls(case: Case) -> tuple[Call, ...]:
     """Return the calls that solve a case, the closing one last."""
     gold = case.draft.gold
-    statement = f"Ticket {gold.resolution}: {', '.join(gold.must_name)}."
-    closing = Call(tool=CLOSE, arguments={"resolution": gold.resolution, "statement": statement})
-    return (*gold.calls, closing)
+    names, calls = gold.must_name, gold.calls
+    if gold.attempt is not None:
+        names, calls = (gold.code, reference(case.task.text, gold.attempt)), (*calls, gold.attempt)
+    statement = f"Ticket {gold.resolution}: {', '.join(names)}."
+    return (*calls, Call(tool=CLOSE, arguments={"resolution": gold.resolution, "statement": statement}))
 
 
 def gold_desk(draft: Draft) -> Desk:

@@ -1,16 +1,17 @@
 """The desk's policy as one table: which tool is refused when, in which words, with which reason code.
 
 Rules are tried in the order of the table and the first one that is broken answers. A code in brackets
-marks a final no, and a closing statement must quote it; a refusal without one says what to do instead.
+marks a final no, and a closing statement must quote it with the reference beside it, which nobody knows who
+did not ask; a refusal without one says what to do instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from evolve.environments.service_desk.desk import Customer, Desk, Order, Subscription, cents_of, money, plain
-from evolve.records import ErrorKind, Json, Observation
+from evolve.records import Call, ErrorKind, Json, Observation, digest_of
 
 REFUND_DAYS = 30
 REFUND_LIMIT = 150_00
@@ -31,14 +32,22 @@ WRITE_TOOLS = (*ORDER_TOOLS, "change_subscription", "issue_credit")
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A write that an agent asks for, its arguments already valid, with what it has read so far."""
+    """A write that an agent asks for in a ticket, its arguments already valid."""
 
-    tool: str
-    args: Json
+    call: Call
+    ticket: str
     desk: Desk
     sender: str
-    has_identified: bool
-    read: Set[str]
+
+    @property
+    def tool(self) -> str:
+        """The tool that the call names."""
+        return self.call.tool
+
+    @property
+    def args(self) -> Json:
+        """The arguments of the call."""
+        return self.call.arguments
 
     @property
     def order(self) -> Order:
@@ -76,15 +85,20 @@ class Rule:
         """The whole answer, its facts still in braces."""
         if self.kind is ErrorKind.NO_EFFECT:
             return f"No change: {self.text}"
-        return f"Refused ({self.code}): {self.text}" if self.code else f"Refused: {self.text}"
+        return f"Refused ({self.code}, ref {{ref}}): {self.text}" if self.code else f"Refused: {self.text}"
 
     def refuse(self, attempt: Attempt) -> Observation:
         """Say no in the rule's words."""
         return Observation(text=self.template.format(**_facts(attempt)), error_kind=self.kind)
 
 
+def reference(ticket: str, call: Call) -> str:
+    """Return the four hex digits that a refusal of this call carries in this ticket."""
+    return digest_of([ticket, call.tool, call.arguments])[:4].upper()
+
+
 def _facts(attempt: Attempt) -> Json:
-    facts = attempt.args | LIMITS
+    facts = attempt.args | LIMITS | {"ref": reference(attempt.ticket, attempt.call)}
     if attempt.tool in ORDER_TOOLS:
         facts |= {"status": attempt.order.status, "fee": money(attempt.order.late_fee)}
     if attempt.tool == "issue_credit":
@@ -136,8 +150,7 @@ SUBSCRIPTION, CREDIT, ESCALATE = ("change_subscription",), ("issue_credit",), ("
 NO_EFFECT = ErrorKind.NO_EFFECT
 
 RULES: tuple[Rule, ...] = (
-    # who asks, and has the agent looked
-    Rule(WRITE_TOOLS, lambda a: not a.has_identified, "call find_customer with the sender's email before any change."),
+    # who asks
     Rule(ORDER_TOOLS, lambda a: a.order.customer_id != a.sender, "{order_id} is not the sender's order.", "not_owner"),
     Rule(
         SUBSCRIPTION,
@@ -146,16 +159,6 @@ RULES: tuple[Rule, ...] = (
         "not_owner",
     ),
     Rule(CREDIT, lambda a: a.args["customer_id"] != a.sender, "{customer_id} is not the sender.", "not_owner"),
-    Rule(
-        ORDER_TOOLS,
-        lambda a: a.order.order_id not in a.read,
-        "read {order_id} with get_order before any change to it.",
-    ),
-    Rule(
-        SUBSCRIPTION,
-        lambda a: a.subscription.subscription_id not in a.read,
-        "read {subscription_id} with get_subscription before any change to it.",
-    ),
     # cancel_order
     Rule(CANCEL, _has_status("cancelled"), "{order_id} is already cancelled.", kind=NO_EFFECT),
     Rule(CANCEL, _has_status("shipped"), "an order with status shipped cannot be cancelled.", "already_shipped"),
@@ -182,7 +185,11 @@ RULES: tuple[Rule, ...] = (
         "not_late",
     ),
     Rule(REFUND, _is_wrong_late_fee, "for reason late the amount is the shipping fee, {fee}."),
-    Rule(REFUND, _is_wrong_item_price, "for reason {reason} the amount is the price of the item concerned."),
+    Rule(
+        REFUND,
+        _is_wrong_item_price,
+        "for reason {reason} the amount is the price of the item concerned; get_order shows it.",
+    ),
     Rule(
         REFUND,
         lambda a: a.amount > REFUND_LIMIT,
@@ -270,9 +277,6 @@ RULES: tuple[Rule, ...] = (
 CODES = frozenset(rule.code for rule in RULES if rule.code)
 
 
-def refusal(attempt: Attempt) -> Observation | None:
-    """Return the words of the first rule that an attempt breaks, or None where it may go ahead."""
-    for rule in RULES:
-        if attempt.tool in rule.tools and rule.is_broken(attempt):
-            return rule.refuse(attempt)
-    return None
+def broken_rule(attempt: Attempt) -> Rule | None:
+    """Return the first rule that an attempt breaks, or None where it may go ahead."""
+    return next((rule for rule in RULES if attempt.tool in rule.tools and rule.is_broken(attempt)), None)

@@ -1,4 +1,4 @@
-"""One ticket being worked on: the order of checks, what was read, and the closing."""
+"""One ticket being worked on: the order of checks, the refusals given, and the closing."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import orjson
 
 from evolve.environments.service_desk.arguments import complaint
 from evolve.environments.service_desk.cases import Draft
+from evolve.environments.service_desk.desk import Desk
 from evolve.environments.service_desk.gold import gold_desk
-from evolve.environments.service_desk.policy import WRITE_TOOLS, Attempt, refusal
+from evolve.environments.service_desk.policy import WRITE_TOOLS, Attempt, broken_rule, reference
 from evolve.environments.service_desk.scoring import Closing, score
-from evolve.environments.service_desk.tools import CLOSE, TABLE, TOOLS, Entry
+from evolve.environments.service_desk.tools import CLOSE, TABLE, TOOLS
 from evolve.records import Call, ErrorKind, Json, Observation, Opening, Score, Tool
 
 SYSTEM = (
-    "You work at a shop's service desk. The ticket is all that the customer says. Identify the sender first, look "
-    "things up, do what is asked if policy allows it, and always end with close_ticket. resolution: done, refused "
-    "(policy forbids it; change nothing) or escalated (a team took over). statement: names the customer id, the order "
-    "or subscription id, any amount paid or credited, and the reason code of a refusal. Refund the item or fee "
-    "concerned, not the order. Goodwill credit: what is asked, up to the cap."
+    "You work at a shop's service desk. The ticket is all that the customer says. Do what it asks if policy allows it, "
+    "look up what you do not know, and always end with close_ticket. resolution: done, refused (policy forbids it) or "
+    "escalated (a team took over). statement: done names the order or subscription id and any amount paid back, "
+    "refunded or credited; refused names the reason code and ref of the refusal; escalated names the order id. "
+    "Refund the item or fee concerned, not the order. Goodwill credit: what is asked, up to the cap."
 )
 NO_TOOL = "No tool was called. The customer sees nothing until close_ticket."
 CLOSED = "The ticket is closed."
@@ -33,8 +34,7 @@ class DeskSession:
         self._opening = Opening(system=SYSTEM, user=text)
         self._draft = draft
         self._desk = deepcopy(draft.desk)
-        self._has_identified = False
-        self._read: set[str] = set()
+        self._refusals: set[tuple[str, str]] = set()
         self._closing: Closing | None = None
 
     @property
@@ -52,11 +52,9 @@ class DeskSession:
         answer = self._closed() or self._check(call)
         if answer is not None:
             return answer
-        entry, result = self._run(call)
-        if entry.tool.read_only:
-            self._note_read(call, result)
+        result = _run(self._desk, call)
         if call.tool == CLOSE:
-            self._closing = Closing(call.arguments["resolution"], call.arguments["statement"])
+            self._closing = Closing(call.arguments["resolution"], call.arguments["statement"], self._refusals)
         return Observation(text=_compact(result), done=call.tool == CLOSE)
 
     def say(self, text: str) -> Observation:
@@ -64,11 +62,11 @@ class DeskSession:
         return self._closed() or Observation(text=NO_TOOL, error_kind=ErrorKind.MALFORMED_CALL)
 
     def probe(self, call: Call) -> Observation:
-        """Run a read-only call; it counts neither as a step nor as the agent having looked."""
+        """Run a read-only call; it does not count as a step."""
         entry = TABLE.get(call.tool)
         if entry is not None and not entry.tool.read_only:
             return Observation(text=f"{call.tool} is not read-only.", error_kind=ErrorKind.REJECTED)
-        return self._check(call) or Observation(text=_compact(self._run(call)[1]))
+        return self._check(call) or Observation(text=_compact(_run(self._desk, call)))
 
     def score(self) -> Score:
         """Score the present state against the gold one."""
@@ -91,29 +89,20 @@ class DeskSession:
         wrong = complaint(entry.tool, call.arguments, self._desk)
         if wrong is not None:
             return Observation(text=f"Invalid arguments: {wrong}", error_kind=ErrorKind.INVALID_ARGS)
-        return refusal(self._attempt(call)) if call.tool in WRITE_TOOLS else None
+        return self._refusal(call) if call.tool in WRITE_TOOLS else None
 
-    def _attempt(self, call: Call) -> Attempt:
-        return Attempt(
-            tool=call.tool,
-            args=call.arguments,
-            desk=self._desk,
-            sender=self._draft.sender,
-            has_identified=self._has_identified,
-            read=self._read,
-        )
+    def _refusal(self, call: Call) -> Observation | None:
+        attempt = Attempt(call, self._opening.user, self._desk, self._draft.sender)
+        rule = broken_rule(attempt)
+        if rule is None:
+            return None
+        if rule.code:
+            self._refusals.add((rule.code, reference(attempt.ticket, call)))
+        return rule.refuse(attempt)
 
-    def _run(self, call: Call) -> tuple[Entry, Json]:
-        entry = TABLE[call.tool]
-        return entry, entry.run(self._desk, call.arguments)
 
-    def _note_read(self, call: Call, result: Json) -> None:
-        if call.tool == "find_customer":
-            self._has_identified |= result["customer_id"] == self._draft.sender
-        elif call.tool == "get_order":
-            self._read.add(call.arguments["order_id"])
-        elif call.tool == "get_subscription":
-            self._read.add(call.arguments["subscription_id"])
+def _run(desk: Desk, call: Call) -> Json:
+    return TABLE[call.tool].run(desk, call.arguments)
 
 
 def _compact(result: Json) -> str:

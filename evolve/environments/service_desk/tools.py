@@ -16,6 +16,10 @@ CLOSE = "close_ticket"
 STATUS_AFTER: dict[str, SubscriptionStatus] = {"pause": "paused", "resume": "active", "cancel": "cancelled"}
 
 
+def _id(letter: str) -> Json:
+    return {"type": "string", "pattern": f"^{letter}-[0-9]{{4}}$"}
+
+
 def _enum(*values: str) -> Json:
     return {"type": "string", "enum": list(values)}
 
@@ -89,20 +93,20 @@ def cancel_order(desk: Desk, args: Json) -> Json:
     order = desk.orders[args["order_id"]]
     order.status = "cancelled"
     order.refunds.append(order.total)
-    return {"status": order.status, "paid_back": money(order.total)}
+    return {"order_id": order.order_id, "status": order.status, "paid_back": money(order.total)}
 
 
 def refund_order(desk: Desk, args: Json) -> Json:
     """Pay part of a delivered order back."""
     cents = cents_of(args["amount"])
     desk.orders[args["order_id"]].refunds.append(cents)
-    return {"refunded": money(cents)}
+    return {"order_id": args["order_id"], "refunded": money(cents)}
 
 
 def change_address(desk: Desk, args: Json) -> Json:
     """Send a pending order elsewhere."""
     desk.orders[args["order_id"]].address = plain(args["address"])
-    return {"address": args["address"]}
+    return {"order_id": args["order_id"], "address": args["address"]}
 
 
 def exchange_item(desk: Desk, args: Json) -> Json:
@@ -111,7 +115,7 @@ def exchange_item(desk: Desk, args: Json) -> Json:
     old = next(item for item in order.items if item.sku in desk.sizes and desk.sizes[item.sku].product == new.product)
     order.items[order.items.index(old)] = Item(new.sku, f"{new.product} {new.size}", old.price)
     new.stock -= 1
-    return {"exchanged": old.sku, "for": new.sku}
+    return {"order_id": order.order_id, "exchanged": old.sku, "for": new.sku}
 
 
 def change_subscription(desk: Desk, args: Json) -> Json:
@@ -119,10 +123,10 @@ def change_subscription(desk: Desk, args: Json) -> Json:
     this = desk.subscriptions[args["subscription_id"]]
     if args["action"] == "change_plan":
         this.plan = args["plan"]
-        return {"plan": this.plan}
+        return {"subscription_id": this.subscription_id, "plan": this.plan}
     this.status = STATUS_AFTER[args["action"]]
     this.paused_for = args.get("months", 0)
-    return {"status": this.status}
+    return {"subscription_id": this.subscription_id, "status": this.status}
 
 
 def issue_credit(desk: Desk, args: Json) -> Json:
@@ -135,7 +139,7 @@ def issue_credit(desk: Desk, args: Json) -> Json:
 def escalate(desk: Desk, args: Json) -> Json:
     """Hand an order to another team."""
     desk.escalations[args["order_id"]] = args["queue"]
-    return {"escalated_to": args["queue"]}
+    return {"order_id": args["order_id"], "escalated_to": args["queue"]}
 
 
 def close_ticket(desk: Desk, args: Json) -> Json:
@@ -143,30 +147,31 @@ def close_ticket(desk: Desk, args: Json) -> Json:
     return {"closed": args["resolution"]}
 
 
+ORDER, CUSTOMER, SUBSCRIPTION, ITEM = _id("O"), _id("C"), _id("S"), _id("K")
 ENTRIES: tuple[Entry, ...] = (
     _entry(find_customer, "Find a customer and what they have.", read_only=True, email=TEXT),
-    _entry(get_order, "Show an order.", read_only=True, order_id=TEXT),
-    _entry(get_product, "List the sizes of an item.", read_only=True, sku=TEXT),
-    _entry(get_subscription, "Show a subscription.", read_only=True, subscription_id=TEXT),
+    _entry(get_order, "Show an order.", read_only=True, order_id=ORDER),
+    _entry(get_product, "List the sizes of an item.", read_only=True, sku=ITEM),
+    _entry(get_subscription, "Show a subscription.", read_only=True, subscription_id=SUBSCRIPTION),
     _entry(
-        cancel_order, "Cancel an order.", order_id=TEXT, reason=_enum("changed_mind", "ordered_twice", "found_cheaper")
+        cancel_order, "Cancel an order.", order_id=ORDER, reason=_enum("changed_mind", "ordered_twice", "found_cheaper")
     ),
     _entry(
-        refund_order, "Refund an amount.", order_id=TEXT, amount=NUMBER, reason=_enum("damaged", "wrong_item", "late")
+        refund_order, "Refund an amount.", order_id=ORDER, amount=NUMBER, reason=_enum("damaged", "wrong_item", "late")
     ),
-    _entry(change_address, "Change a delivery address.", order_id=TEXT, address=TEXT),
-    _entry(exchange_item, "Exchange a size.", order_id=TEXT, new_sku=TEXT),
+    _entry(change_address, "Change a delivery address.", order_id=ORDER, address=TEXT),
+    _entry(exchange_item, "Exchange a size.", order_id=ORDER, new_sku=ITEM),
     _entry(
         change_subscription,
         "Change a subscription.",
         optional=("months", "plan"),
-        subscription_id=TEXT,
+        subscription_id=SUBSCRIPTION,
         action=_enum("pause", "resume", "cancel", "change_plan"),
         months={"type": "integer"},
         plan=_enum("mini", "classic", "family"),
     ),
-    _entry(issue_credit, "Give goodwill credit.", customer_id=TEXT, amount=NUMBER),
-    _entry(escalate, "Pass an order to a team.", order_id=TEXT, queue=_enum("billing", "logistics")),
+    _entry(issue_credit, "Give goodwill credit.", customer_id=CUSTOMER, amount=NUMBER),
+    _entry(escalate, "Pass an order to a team.", order_id=ORDER, queue=_enum("billing", "logistics")),
     _entry(close_ticket, "End the ticket.", resolution=_enum("done", "refused", "escalated"), statement=TEXT),
 )
 

@@ -1,29 +1,30 @@
-"""What customers write: a few wordings per family, filled in by the family. Numbers come as people write them."""
+"""What customers write: a few wordings per family, filled in by the family, and how each writes a number."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+NUMBERS = ("#{}", "{}", "no. {}")
 WORDINGS: Mapping[str, tuple[str, ...]] = {
     "cancel_pending": (
-        "Please cancel my order #{number}. I changed my mind.",
-        "I bought the same {thing} twice by mistake. Cancel order {number}, please.",
-        "Cancel order no. {number} for me: I found the {thing} cheaper elsewhere.",
+        "Please cancel my order {id}. I changed my mind.",
+        "I bought the same {thing} twice by mistake. Cancel order {id}, please.",
+        "Cancel order {id} for me: I found the {thing} cheaper elsewhere.",
     ),
     "cancel_shipped": (
-        "Please cancel my order #{number}. I no longer want the {thing}.",
-        "I changed my mind about order {number}. Cancel it, please.",
-        "Cancel order no. {number}: I found the {thing} cheaper elsewhere.",
+        "Please cancel my order {id}. I no longer want the {thing}.",
+        "I changed my mind about order {id}. Cancel it, please.",
+        "Cancel order {id}: I found the {thing} cheaper elsewhere.",
     ),
     "refund_damaged": (
-        "The {thing} in my order #{number} arrived broken. I want my money back for it.",
-        "Order {number} came today, but the {thing} is cracked. Please refund it.",
-        "The {thing} from order no. {number} does not work, it was damaged on the way. Refund, please.",
+        "The {thing} in my order {id} arrived broken. I want my money back for it.",
+        "Order {id} came today, but the {thing} is cracked. Please refund it.",
+        "The {thing} from order {id} does not work, it was damaged on the way. Refund, please.",
     ),
     "refund_window": (
-        "The {thing} from order #{number} turned out to be damaged. Please refund it.",
-        "I only now opened order {number}: the {thing} is broken. I want a refund.",
-        "Order no. {number}: you sent me the wrong {thing}. Refund me, please.",
+        "The {thing} from order {id} turned out to be damaged. Please refund it.",
+        "I only now opened order {id}: the {thing} is broken. I want a refund.",
+        "Order {id}: you sent me the wrong {thing}. Refund me, please.",
     ),
     "refund_late": (
         "My {thing} came far too late. I paid for fast shipping and want that money back.",
@@ -31,29 +32,29 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
         "You delivered the {thing} a week late. Refund what the policy gives me for the delay.",
     ),
     "refund_high": (
-        "The {thing} in order #{number} arrived broken. Please refund its price.",
-        "Order {number}: the {thing} is damaged. I want the money for it back.",
-        "My {thing} from order no. {number} has a crack all through. Refund it, please.",
+        "The {thing} in order {id} arrived broken. Please refund the {price} that it cost.",
+        "Order {id}: the {thing} is damaged. I want the {price} for it back.",
+        "My {thing} from order {id} has a crack all through. Refund {price}, please.",
     ),
     "refund_undelivered": (
-        "Order #{number} with the {thing} is nowhere to be seen. Refund me.",
-        "I still wait for order {number}. It is late and I want my money back.",
-        "My {thing}, order no. {number}, never came. Please refund it.",
+        "Order {id} with the {thing} is nowhere to be seen. Refund me.",
+        "I still wait for order {id}. It is late and I want my money back.",
+        "My {thing}, order {id}, never came. Please refund it.",
     ),
     "not_owner": (
-        "My neighbour changed her mind about order #{number}. Please cancel it.",
-        "Cancel order {number}, please. I changed my mind.",
-        "The {thing} in order no. {number} is broken. Please refund it.",
+        "My neighbour changed her mind about order {id}. Please cancel it.",
+        "Cancel order {id}, please. I changed my mind.",
+        "The {thing} in order {id} is broken. Please refund it.",
     ),
     "exchange_size": (
-        "The {thing} in order #{number} does not fit. Please exchange it for size {size}.",
-        "I need the {thing} from order {number} in {size} instead. Please swap it.",
-        "Order no. {number}: the {thing} is the wrong size for me, send {size}.",
+        "The {thing} in order {id} does not fit. Please exchange it for size {size}.",
+        "I need the {thing} from order {id} in {size} instead. Please swap it.",
+        "Order {id}: the {thing} is the wrong size for me, send {size}.",
     ),
     "exchange_sold_out": (
-        "The {thing} in order #{number} does not fit. Please exchange it for size {size}.",
-        "I need the {thing} from order {number} in {size} instead. Please swap it.",
-        "Order no. {number}: the {thing} is the wrong size for me, send {size}.",
+        "The {thing} in order {id} does not fit. Please exchange it for size {size}.",
+        "I need the {thing} from order {id} in {size} instead. Please swap it.",
+        "Order {id}: the {thing} is the wrong size for me, send {size}.",
     ),
     "change_address": (
         "I moved. Please send the {thing} that I ordered to {address}.",
@@ -61,29 +62,29 @@ WORDINGS: Mapping[str, tuple[str, ...]] = {
         "New address for my {thing}: {address}. Please change the order.",
     ),
     "address_shipped": (
-        "Please deliver order #{number} to {address} instead.",
-        "I gave you the wrong address for order {number}. It is {address}.",
-        "Order no. {number} must go to {address}, I moved.",
+        "Please deliver order {id} to {address} instead.",
+        "I gave you the wrong address for order {id}. It is {address}.",
+        "Order {id} must go to {address}, I moved.",
     ),
     "pause_subscription": (
-        "I am away for {months} months. Please stop my box for that time.",
-        "Put my subscription on hold for {months} months, please.",
-        "Please pause my monthly box, {months} months will do.",
+        "I am away for {months} months. Please stop my box, subscription {id}, for that time.",
+        "Put my subscription {id} on hold for {months} months, please.",
+        "Please pause my monthly box, subscription {id}; {months} months will do.",
     ),
     "change_plan": (
-        "I would like the {plan} box from now on.",
-        "Please move my subscription to {plan}.",
-        "Switch me to the {plan} plan, please.",
+        "I would like the {plan} box from now on, for subscription {id}.",
+        "Please move my subscription {id} to {plan}.",
+        "Switch subscription {id} to the {plan} plan, please.",
     ),
     "plan_balance": (
-        "I would like the {plan} box from now on.",
-        "Please move my subscription to {plan}.",
-        "Switch me to the {plan} plan, please.",
+        "I would like the {plan} box from now on, for subscription {id}.",
+        "Please move my subscription {id} to {plan}.",
+        "Switch subscription {id} to the {plan} plan, please.",
     ),
     "subscription_term": (
-        "Please end my subscription. I do not need the box any more.",
-        "Stop my monthly box for good.",
-        "I want to cancel my subscription right now.",
+        "Please end my subscription {id}. I do not need the box any more.",
+        "Stop my monthly box, subscription {id}, for good.",
+        "I want to cancel subscription {id} right now.",
     ),
     "credit_cap": (
         "Your hotline kept me waiting for an hour. I want {wish} as goodwill.",
