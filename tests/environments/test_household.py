@@ -459,7 +459,7 @@ def test_wrong_options_are_named(options: dict[str, object]):
 def test_card():
     """The card states the step limit, the pass mark and a SHA-256 digest."""
     card = create({}).card
-    assert (card.name, card.step_limit, card.pass_mark, len(card.digest)) == ("household", 20, 1.0, 64)
+    assert (card.name, card.step_limit, card.pass_mark, len(card.digest)) == ("household", 14, 1.0, 64)
 
 
 # The seal

@@ -17,7 +17,7 @@ from evolve.protocols import EnvironmentCard
 from evolve.records import Look, LoopSplit, Split, Task, digest_of
 
 VERSION = "1"
-STEP_LIMIT = 20
+STEP_LIMIT = 14
 PASS_MARK = 1.0
 
 
@@ -53,7 +53,7 @@ def _count(name: str, value: object, most: int) -> int:
 
 
 class HouseholdEnvironment:
-    """The household's tasks under a step limit of 20 and a pass mark of 1.0."""
+    """The household's tasks under a step limit of 14 and a pass mark of 1.0."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
