@@ -30,7 +30,7 @@ VARIABLES = {
     **{colour: f"class-{name}" for name, colour in CLASS_COLOURS.items()},
 }
 
-_STYLE = {
+_STYLE: Any = {
     "svg.fonttype": "none",
     "text.parse_math": False,  # a task id may hold a dollar sign
     "font.family": "DejaVu Sans",
@@ -65,9 +65,7 @@ class Plot:
     svg: str
 
 
-def draw(
-    name: str, title: str, alt: str, *, size: tuple[float, float], paint: Callable[[Any], None]
-) -> Plot:
+def draw(name: str, title: str, alt: str, *, size: tuple[float, float], paint: Callable[[Any], None]) -> Plot:
     """Return a plot.
 
     Args:
@@ -100,7 +98,7 @@ def label(words: str, most: int = 24) -> str:
 
 
 def _inline(svg: str, name: str, title: str, alt: str) -> str:
-    """Make a standalone SVG one that shares a page with others: own ids, a name and a description, the page's colours."""
+    """Make a standalone SVG fit to share a page: ids of its own, a name and a description, the page's colours."""
     svg = _METADATA.sub("", svg[svg.index("<svg") :])
     svg = svg.replace('id="', f'id="{name}-').replace("url(#", f"url(#{name}-")
     svg = svg.replace('xlink:href="#', f'xlink:href="#{name}-')

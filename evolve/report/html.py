@@ -17,6 +17,7 @@ from evolve.report.drawing import Plot
 from evolve.resources import resource
 
 TEMPLATE = "report/report.html.j2"
+MEASURING = ("screen", "paired_test", "guards", "confirmation")
 DIFF_KINDS = (
     ("+++", "file"),
     ("---", "file"),
@@ -50,10 +51,9 @@ def write_html(report: Report, path: Path) -> None:
     Raises:
         StoreError: the file cannot be written.
     """
-    page = page_of(report)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page, encoding="utf-8")
+        path.write_text(page_of(report), encoding="utf-8")
     except OSError as error:
         raise StoreError(f"the report cannot be written to {path}: {error.strerror or error}") from error
 
@@ -93,8 +93,14 @@ def diff_lines(diff: str) -> Iterator[DiffLine]:
 
 def stage_marks(candidate: CandidateReport) -> list[StageMark]:
     """Return all stages of the gate in order, also those that the candidate never reached."""
-    reached = {stage.stage: stage.outcome.replace("_", " ") for stage in candidate.stages}
+    reached: dict[str, str] = {stage.stage: stage.outcome.replace("_", " ") for stage in candidate.stages}
     return [StageMark(name.replace("_", " "), reached.get(name, "not reached")) for name in wording.STAGES]
+
+
+def findings(candidate: CandidateReport) -> list[str]:
+    """Return the reasons that say how the decision came about: those of the stages that measured, or of the last."""
+    measured = [reason for stage in candidate.stages if stage.stage in MEASURING for reason in stage.reasons]
+    return measured or list(candidate.reasons)
 
 
 def flat(numbers: Json, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -112,10 +118,10 @@ def _training_sentences(report: Report) -> Iterator[str]:
         yield "The run has not finished its first look at the training tasks."
         return
     first, last = report.iterations[0].baseline, report.iterations[-1].baseline
-    yield f"Without a change, the frozen model solved {first.solved} of {first.tasks} training tasks."
+    yield f"At the start, the frozen model solved {first.solved} of {first.tasks} training tasks."
     tested, accepted = len(report.candidates), report.count(Decision.ACCEPT)
     if tested:
-        yield f"{wording.plural(tested, 'patch').replace('patchs', 'patches')} of its harness went to the gate; {accepted} passed."
+        yield f"The gate tested {wording.plural(tested, 'change')} of its harness and accepted {accepted}."
     if last != first:
         yield f"In the last iteration it solved {last.solved} of {last.tasks}."
 
@@ -147,6 +153,8 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     shown = (wording.percent, wording.points, wording.interval, wording.count, wording.money, wording.duration)
-    environment.filters |= {each.__name__: each for each in (*shown, wording.decision, diff_lines, stage_marks, flat)}
+    environment.filters |= {
+        each.__name__: each for each in (*shown, wording.decision, diff_lines, stage_marks, findings, flat)
+    }
     environment.filters |= {"figure": _figure}
     return environment

@@ -7,10 +7,24 @@ from typing import Any
 
 from evolve.records import Decision, FailureClass
 from evolve.report.document import CandidateReport, IterationReport, LookReport, Report, TaskLine
-from evolve.report.drawing import BAD, CLASS_COLOURS, GOOD, INK, LINE, MUTED, NEW, OLD, REUSED, UNSURE, Plot, draw, label
+from evolve.report.drawing import (
+    BAD,
+    CLASS_COLOURS,
+    GOOD,
+    INK,
+    LINE,
+    MUTED,
+    NEW,
+    OLD,
+    REUSED,
+    UNSURE,
+    Plot,
+    draw,
+    label,
+)
 from evolve.report.wording import decision, percent, points
 
-WIDE = (7.4, 3.4)
+HALF = (5.4, 3.7)
 MARKS = {Decision.ACCEPT: ("^", GOOD), Decision.REJECT: ("X", BAD), Decision.CANNOT_TELL: ("D", UNSURE)}
 MOST_TASK_LABELS = 40
 
@@ -32,10 +46,10 @@ def score_plot(report: Report) -> Plot:
         axes.set(xlabel="iteration", ylabel="training tasks solved (%)", ylim=(-4, 104), xticks=numbers)
         axes.set_xlim(numbers[0] - 0.4, numbers[-1] + 0.7)
         axes.grid(axis="y")
-        axes.legend(loc="upper left", bbox_to_anchor=(0, -0.2), ncols=4, handletextpad=0.4, columnspacing=1.2)
+        axes.legend(loc="upper left", bbox_to_anchor=(0, -0.18), ncols=2, handletextpad=0.4, columnspacing=1.2)
 
     told = "; ".join(_in_words(each) for each in iterations)
-    return draw("score", "Training tasks solved, iteration by iteration", told, size=WIDE, paint=paint)
+    return draw("score", "Training tasks solved by the incumbent", told, size=HALF, paint=paint)
 
 
 def _mark_candidates(axes: Any, found: Sequence[IterationReport], word: Decision, mark: str, colour: str) -> None:
@@ -74,13 +88,13 @@ def class_plot(report: Report) -> Plot:
         axes.set_ylim(0, max(floor) * 1.1 + 1)
         axes.yaxis.get_major_locator().set_params(integer=True)
         axes.grid(axis="y")
-        axes.legend(loc="upper left", bbox_to_anchor=(0, -0.2), ncols=4, handletextpad=0.4, columnspacing=1.2)
+        axes.legend(loc="upper left", bbox_to_anchor=(0, -0.18), ncols=4, handletextpad=0.4, columnspacing=1.2)
 
     told = "; ".join(
         f"iteration {each.number}: " + ", ".join(f"{n} {name.value}" for name, n in each.failure_classes.items())
         for each in iterations
     )
-    return draw("classes", "Why training tasks failed", told, size=WIDE, paint=paint)
+    return draw("classes", "Why training tasks failed", told, size=HALF, paint=paint)
 
 
 def task_plot(candidate: CandidateReport) -> Plot | None:
@@ -101,18 +115,27 @@ def task_plot(candidate: CandidateReport) -> Plot | None:
         axes.set(ylabel="mean score (0 to 1)", ylim=(-0.12, 1.12), yticks=[0, 0.5, 1])
         axes.set_xlim(-0.8, len(tasks) - 0.2)
         axes.grid(axis="y")
+        shared = _shared_start([task.task_id for task in tasks])
         if len(tasks) <= MOST_TASK_LABELS:
-            names = [label(task.task_id) for task in tasks]
+            names = [label(task.task_id[len(shared) :]) for task in tasks]
             axes.set_xticks(range(len(tasks)), names, rotation=90, fontsize=8)
         else:
             axes.set_xticks([])
-        axes.set_xlabel(f"{len(tasks)} training tasks, most improved first")
+        named = f" ({label(shared)}…)" if shared else ""
+        axes.set_xlabel(f"{len(tasks)} training tasks{named}, most improved first")
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=4, handletextpad=0.3, columnspacing=1.2)
         axes.set_title(axes.get_title(loc="left"), pad=30, loc="left")
 
     told = ", ".join(f"{len(group)} {name}" for name, group, _, _ in groups)
     title = f"Candidate {candidate.number} against the incumbent, task by task"
-    return draw(f"tasks-{candidate.number}", title, f"{len(tasks)} tasks: {told}", size=(7.4, 3.6), paint=paint)
+    return draw(f"tasks-{candidate.number}", title, f"{len(tasks)} tasks: {told}", size=(7.4, 3.2), paint=paint)
+
+
+def _shared_start(names: Sequence[str]) -> str:
+    """Return what all task ids begin with, up to its last dash: it need not stand under every mark."""
+    first, last = min(names), max(names)
+    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+    return first[: first.rfind("-", 0, same) + 1]
 
 
 def _draw_tasks(axes: Any, group: Sequence[tuple[int, TaskLine]], mark: str, colour: str, name: str) -> None:
@@ -156,10 +179,10 @@ def _draw_look(axes: Any, row: int, look: LookReport, *, is_named: bool) -> None
             rate, [height], xerr=_bars(rate, reach), fmt=mark, color=colour, ms=8, capsize=4, lw=2,
             label=name if is_named else None,
         )  # fmt: skip
-        place = (rate[0], height + (0.09 if height > row else -0.09))
-        axes.annotate(
-            f"{arm.successes}/{arm.n}", place, ha="center", va="bottom" if height > row else "top", fontsize=9, color=INK
-        )
+        below = height < row
+        place = (rate[0], height + (-0.09 if below else 0.09))
+        side = "top" if below else "bottom"
+        axes.annotate(f"{arm.successes}/{arm.n}", place, ha="center", va=side, fontsize=9, color=INK)
 
 
 def request_plot(report: Report) -> Plot | None:

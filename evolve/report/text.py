@@ -125,7 +125,11 @@ def _units(report: Report) -> list[str]:
         return []
     head = ("unit", "strength", "fired", "episodes", "successes", "helped", "hurt", "faults")
     rows = [
-        (u.unit, u.strength.value, *(count(n) for n in (u.firings, u.episodes, u.successes, u.helped, u.hurt, u.faults)))
+        (
+            u.unit,
+            u.strength.value,
+            *(count(n) for n in (u.firings, u.episodes, u.successes, u.helped, u.hurt, u.faults)),
+        )
         for u in report.units
     ]
     return _table([head, *rows])
