@@ -59,9 +59,9 @@ def _mark_candidates(axes: Any, found: Sequence[IterationReport], word: Decision
         assert each.candidate is not None
         start, effect, bounds = each.baseline.rate, each.candidate.effect, each.candidate.interval
         at.append(each.number + 0.3)
-        heights.append(100 * (start + effect) if effect is not None else 100 * start)
+        heights.append(_within(start + (effect or 0.0)))
         low, high = bounds if bounds is not None and effect is not None else (0.0, 0.0)
-        reach.append((100 * (start + low), 100 * (start + high)))
+        reach.append((_within(start + low), _within(start + high)))
     if found:
         axes.errorbar(
             at, heights, yerr=_bars(heights, reach), fmt=mark, color=colour, ms=8, capsize=3, elinewidth=1,
@@ -216,6 +216,11 @@ def request_plot(report: Report) -> Plot | None:
 
 def _is(iteration: IterationReport, word: Decision) -> bool:
     return iteration.candidate is not None and iteration.candidate.decision is word
+
+
+def _within(share: float) -> float:
+    """Return a share in percent, kept on the axis: another trial's gain may lead past all or nothing."""
+    return 100 * min(1.0, max(0.0, share))
 
 
 def _bars(centres: Sequence[float], reach: Sequence[tuple[float, float]]) -> list[list[float]]:
