@@ -56,6 +56,7 @@ class Transcript:
     messages: list[Json]
     steps: list[Step] = field(default_factory=list)
     usage: Usage = Usage()
+    usage_asked: Usage = Usage()
     requests: int = 0
     asked: int = 0
     turns: int = 0
@@ -107,6 +108,7 @@ async def play(environment: Environment, task: Task, trial: int, *, model: Asker
         score=score,
         faults=tuple(harness.faults),
         usage=seen.usage,
+        usage_asked=seen.usage_asked,
         requests=seen.requests,
         requests_asked=seen.asked,
         wall_s=round(time.perf_counter() - started, 3),
@@ -156,6 +158,8 @@ class Player:
         seen.requests += 1
         seen.asked += answered.is_asked
         seen.usage += answered.completion.usage
+        if answered.is_asked:
+            seen.usage_asked += answered.completion.usage
         return answered.completion
 
     async def _take_step(self, completion: Completion, proposed: ProposedCall | None) -> bool:

@@ -267,6 +267,7 @@ class Episode(Record):
     score: Score | None = None
     faults: tuple[Fault, ...] = ()
     usage: Usage = Usage()
+    usage_asked: Usage = Field(default=Usage(), description="of this, what this episode really asked for")
     requests: int = Field(default=0, description="model requests in all")
     requests_asked: int = Field(default=0, description="of these, first asked by this episode; the rest was reused")
     wall_s: float = 0.0
