@@ -63,7 +63,7 @@ def _failure(number: int, episode: Episode, evidence: int | None) -> str:
     last = len(episode.steps) - 1
     at = last if evidence is None else evidence
     low, high = max(0, at - STEPS_AROUND), min(last, at + STEPS_AROUND)
-    shown = "\n".join(line for step in episode.steps[low : high + 1] for line in step_lines(step))
+    shown = "\n".join(_folded(episode.steps[low : high + 1]))
     where = "the end" if evidence is None else f"the evidence is step {at}"
     return "\n".join(
         [
@@ -76,12 +76,44 @@ def _failure(number: int, episode: Episode, evidence: int | None) -> str:
             f"Steps {low} to {high} ({where}):",
             "",
             fenced(shown, _BLOCK),
+            *_course(episode),
+            *_published(episode, at),
         ]
     )
 
 
+def _course(episode: Episode) -> list[str]:
+    """Return the calls of the whole episode in few lines, so that loops show."""
+    if len(episode.steps) <= 2 * STEPS_AROUND + 1:
+        return []
+    runs: list[list[str | int]] = []
+    for step in episode.steps:
+        words = _call_words(step)
+        if runs and runs[-1][0] == words:
+            runs[-1][1] = step.index
+        else:
+            runs.append([words, step.index, step.index])
+    lines = [f"[{first}] {words}" if first == last else f"[{first} to {last}] {words}" for words, last, first in runs]
+    return ["", "All calls of the episode:", "", fenced("\n".join(lines), _BLOCK)]
+
+
+def _published(episode: Episode, step: int) -> list[str]:
+    """Return what the environment published as admissible before a step; rules see it as `view.admissible`."""
+    before = episode.opening.admissible
+    for earlier in episode.steps[:step]:
+        before = earlier.observation.admissible or before
+    if before is None:
+        return []
+    return [
+        "",
+        f"Admissible before step {step}: published beside the answers, for rules to see; the agent was not shown it.",
+        "",
+        fenced("\n".join(before), _FIELD),
+    ]
+
+
 def _success(episode: Episode) -> str:
-    shown = "\n".join(line for step in episode.steps[:SUCCESS_STEPS] for line in step_lines(step))
+    shown = "\n".join(_folded(episode.steps[:SUCCESS_STEPS]))
     return "\n".join(
         [
             f"## A success of the same family: task {episode.task_id}, trial {episode.trial}",
@@ -93,6 +125,35 @@ def _success(episode: Episode) -> str:
             fenced(shown, _BLOCK),
         ]
     )
+
+
+def _folded(steps: Sequence[Step]) -> Iterator[str]:
+    """Yield what happened in steps; a step that repeats the one before to the letter is counted, not shown."""
+    repeats = 0
+    for place, step in enumerate(steps):
+        if place and _happened(step) == _happened(steps[place - 1]):
+            repeats += 1
+            continue
+        yield from _repeated(repeats)
+        repeats = 0
+        yield from step_lines(step)
+    yield from _repeated(repeats)
+
+
+def _repeated(count: int) -> Iterator[str]:
+    if count:
+        yield f"... and the same again {count} time{'s' if count > 1 else ''}"
+
+
+def _happened(step: Step) -> tuple[object, ...]:
+    notes = tuple(firing.after for firing in step.firings)
+    return _call_words(step), step.text, step.observation.text, step.is_blocked, notes
+
+
+def _call_words(step: Step) -> str:
+    if step.proposed is None:
+        return f"said: {_cut(step.text.strip())}"
+    return f"{step.proposed.tool} {_cut(step.proposed.arguments_text)}"
 
 
 def step_lines(step: Step) -> Iterator[str]:

@@ -25,6 +25,7 @@ from evolve.records import (
     FailureClass,
     FailureLabel,
     Layer,
+    ModelFingerprint,
     Pattern,
     Proposal,
     Split,
@@ -75,6 +76,7 @@ def write_evidence(
     episodes: Sequence[Episode],
     history: Sequence[Attempt],
     constraints: Constraints,
+    model: ModelFingerprint | None = None,
     withheld: Collection[str] = (),
     templates: Path | None = None,
 ) -> None:
@@ -90,6 +92,7 @@ def write_evidence(
         episodes: training episodes of the incumbent, failed and successful.
         history: past candidates of this environment, oldest first.
         constraints: what the run fixes.
+        model: the frozen model; None where it is not known.
         withheld: strings that must not appear, such as guard task ids and canaries.
         templates: folder of prompts that outrank the packaged ones.
 
@@ -121,6 +124,7 @@ def write_evidence(
         history=history[-_ATTEMPTS_IN_BRIEF:],
         older_attempts=max(0, len(history) - _ATTEMPTS_IN_BRIEF),
         constraints=constraints,
+        model=model,
         limits={"note": NOTE_CHARACTERS, "skill": SKILL_WORDS, "lines": MAX_LINES, "bytes": MAX_BYTES},
         api_version=rules.API_VERSION,
         inline=inline,

@@ -77,6 +77,7 @@ def _assignment(run: RunContext, incumbent: Incumbent, findings: Findings, folde
             block_cap=incumbent.harness.settings.limits.block_cap,
             policy=run.config.gate.policy,
         ),
+        model=run.model,
         withheld=[*(task.task_id for task in run.guard()), run.environment.card.canary],
         templates=run.workspace.prompts,
     )
