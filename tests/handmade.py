@@ -38,6 +38,9 @@ DESK = (
     tool("cancel_order", order_id=TEXT, reason=("changed_mind", "found_cheaper")),
     tool("close_ticket", resolution=("done", "refused"), statement=TEXT),
 )
+SHOP = (
+    tool("find_order", read_only=True, optional=("note",), order_id={**TEXT, "pattern": "^O-[0-9]{4}$"}, note=TEXT),
+)
 HOUSE = (tool("take_action", action=TEXT),)
 
 

@@ -71,7 +71,7 @@ def _decisive(signals: Sequence[Signal], episode: Episode) -> Signal | None:
 def _is_recovered(signal: Signal, episode: Episode) -> bool:
     """Say whether a later call did what was meant: the same tool ran clean, with the near value where one is known."""
     tool, near, argument = (signal.detail.get(name) for name in ("tool", "near", "argument"))
-    is_value = signal.kind in ("outside_enum", "not_admissible") and near is not None
+    is_value = signal.kind in ("outside_enum", "outside_pattern", "not_admissible") and near is not None
     if signal.kind == "closed_early":
         return False
     if signal.kind == "not_admissible" and near is None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from evolve.classify.completion import completed, fits
 from evolve.classify.masking import masked_for, schema_of
 from evolve.classify.near import near_match
 from evolve.classify.readings import is_complete, read_calls, spoken_actions
@@ -139,6 +140,18 @@ def outside_enum(episode: Episode, tools: Sequence[Tool]) -> Iterator[Signal]:
                 yield Signal("outside_enum", key, step.index, detail)
 
 
+def outside_pattern(episode: Episode, tools: Sequence[Tool]) -> Iterator[Signal]:
+    """Find values that their schema's pattern does not fit; the key is parameter, and whether they can be completed."""
+    for step, call in calls(episode):
+        properties = schema_of(call.tool, tools).get("properties", {})
+        for name, value in sorted(call.arguments.items()):
+            pattern = properties.get(name, {}).get("pattern")
+            if pattern is not None and not fits(value, pattern):
+                near = completed(value, pattern)
+                detail = {"tool": call.tool, "argument": name, "value": value, "near": near}
+                yield Signal("outside_pattern", f"{name}:{'near' if near else 'none'}", step.index, detail)
+
+
 def not_admissible(episode: Episode, tools: Sequence[Tool]) -> Iterator[Signal]:
     """Find calls without effect whose value is no published action; the key says whether one action is near."""
     for step, call in calls(episode):
@@ -171,7 +184,9 @@ def no_effect(episode: Episode, tools: Sequence[Tool]) -> Iterator[Signal]:
 
 def _unexplained(episode: Episode, tools: Sequence[Tool]) -> Iterator[tuple[Step, Call]]:
     """Yield the calls that fit schema and published actions, so that only a rule can have stopped them."""
-    explained = {signal.step for find in (not_admissible, outside_enum) for signal in find(episode, tools)}
+    explained = {
+        signal.step for find in (not_admissible, outside_enum, outside_pattern) for signal in find(episode, tools)
+    }
     for step, call in calls(episode):
         schema = schema_of(call.tool, tools)
         if schema and step.index not in explained and is_complete(call.arguments, schema):
@@ -257,6 +272,7 @@ FINDERS: Mapping[FailureClass, tuple[Finder, ...]] = MappingProxyType(
             wrong_argument_name,
             missing_argument,
             outside_enum,
+            outside_pattern,
             not_admissible,
         ),
         FailureClass.CONTRACT: (rejected, no_effect, closed_early),

@@ -1,7 +1,7 @@
 """The order of the classes, recovery, and the judge."""
 
 import pytest
-from handmade import DESK, HOUSE, act, episode, step
+from handmade import DESK, HOUSE, SHOP, act, episode, step
 
 from evolve.classify.label import class_counts, label_failure
 from evolve.records import Episode, FailureClass, Tool
@@ -30,6 +30,15 @@ def test_a_recovered_slip_is_no_action_failure() -> None:
     """Once the meant tool ran clean, the slip does not explain the failure."""
     label = label_failure(episode(WRONG_NAME, LOOK_UP, step("cancel_order", CANCEL), CLOSE), DESK)
     assert label.failure_class is FailureClass.REASONING
+
+
+@pytest.mark.parametrize(("later", "is_action"), [("O-1512", False), ("O-2323", True)])
+def test_an_id_out_of_form_is_recovered_by_the_id_it_meant(later: str, is_action: bool) -> None:
+    """A clean call with another id does not make up for the slip."""
+    slip = step("find_order", {"order_id": "1512"}, error="invalid_args")
+    clean = [step("find_order", {"order_id": later}, answer=str(n)) for n in range(3)]
+    label = label_failure(episode(slip, *clean), SHOP)
+    assert (label.failure_class is FailureClass.ACTION) is is_action
 
 
 def test_slips_that_fill_half_of_the_episode_dominate_it() -> None:

@@ -1,7 +1,7 @@
 """Each signal, where it must be seen and where it must not."""
 
 import pytest
-from handmade import DESK, HOUSE, act, episode, step
+from handmade import DESK, HOUSE, SHOP, act, episode, step
 
 from evolve.classify.signals import find_signals
 from evolve.records import Episode, FailureClass, Tool
@@ -34,6 +34,8 @@ POSITIVE = [
         episode(step("cancel_order", {**CANCEL, "reason": "bored"}, error="invalid_args")),
         DESK,
     ),
+    ("outside_pattern:order_id:near", episode(step("find_order", {"order_id": "#1512"}, error="invalid_args")), SHOP),
+    ("outside_pattern:order_id:none", episode(step("find_order", {"order_id": "S-1512"}, error="invalid_args")), SHOP),
     ("not_admissible:take_action:near", episode(act("open the fridge", error="no_effect"), admissible=ACTIONS), HOUSE),
     ("not_admissible:take_action:none", episode(act("eat apple", error="no_effect"), admissible=ACTIONS), HOUSE),
     (
@@ -72,6 +74,9 @@ NEGATIVE = [
     ("wrong_argument_name", episode(step("refund", {"id": "O-7"})), DESK),
     ("missing_argument", episode(step("get_order", {"id": "O-7"})), DESK),
     ("outside_enum", episode(step("cancel_order", CANCEL)), DESK),
+    ("outside_pattern", episode(step("find_order", {"order_id": "O-1512", "note": "#1512"})), SHOP),
+    ("outside_pattern", episode(step("get_order", {"order_id": "1512"})), DESK),
+    ("rejected", episode(step("find_order", {"order_id": "1512", "note": "x"}, error="invalid_args")), SHOP),
     ("not_admissible", episode(act("look", error="no_effect"), admissible=ACTIONS), HOUSE),
     ("not_admissible", episode(act("search for mugs"), admissible=ACTIONS), HOUSE),
     ("not_admissible", episode(act("eat apple", error="no_effect")), HOUSE),

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from handmade import DESK, ENVIRONMENT, HOUSE, TEXT, act, episode, run_rule, step, tool, view
+from handmade import DESK, ENVIRONMENT, HOUSE, SHOP, TEXT, act, episode, run_rule, step, tool, view
 
 from evolve import rules
 from evolve.classify.patterns import find_patterns
@@ -91,6 +91,7 @@ SPEAKS = [
     ("action.near-names", failures(step("get_order", {"order": "O-7"}, error="invalid_args"))),
     ("action.near-values", failures(act("open the fridge", error="no_effect"), tools=HOUSE, admissible=ACTIONS)),
     ("action.near-values", failures(step("cancel_order", {**ORDER, "reason": "Changed mind"}, error="invalid_args"))),
+    ("action.complete-id", failures(step("find_order", {"order_id": "#1512"}, error="invalid_args"), tools=SHOP)),
     ("trajectory.offer-actions", failures(act("eat mug", error="no_effect"), tools=HOUSE, admissible=ACTIONS)),
     ("contract.lift-refusal-", failures(REFUSED)),
     ("contract.require-argument-", failures(step("cancel_order", ORDER, error="invalid_args"))),
@@ -334,6 +335,16 @@ TURNS = [
         rules.Rewrite("cancel_order", CANCEL),
     ),
     ("near-values", view(DESK, now=step("cancel_order", CANCEL)), rules.PASS),
+    (
+        "complete-id",
+        view(SHOP, now=step("find_order", {"order_id": "order 1512", "note": "1512"})),
+        rules.Rewrite("find_order", {"order_id": "O-1512", "note": "1512"}),
+    ),
+    ("complete-id", view(SHOP, now=step("find_order", {"order_id": "1512 or 1519"})), rules.PASS),
+    ("complete-id", view(SHOP, now=step("find_order", {"order_id": "O-1512"})), rules.PASS),
+    ("complete-id", view(SHOP, now=step("find_order", {"id": "1512"})), rules.PASS),
+    ("complete-id", view(DESK, now=step("get_order", {"order_id": "1512"})), rules.PASS),
+    ("complete-id", view(SHOP, now=step(text="Hm.")), rules.PASS),
     (
         "block-repeats",
         view(HOUSE, SEEN, now=act("look"), admissible=ACTIONS),

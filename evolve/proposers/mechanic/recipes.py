@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
 
-from evolve.classify import near, readings
+from evolve.classify import completion, near, readings
 from evolve.proposers.mechanic import carried
 from evolve.records import Layer, Pattern
 
@@ -118,6 +118,15 @@ RECIPES: tuple[Recipe, ...] = (
         "near-values.py.j2",
         "The value is outside the published ones and exactly one of them is near; the call can run with it.",
         carries=(near, carried),
+        suits=is_near,
+    ),
+    Recipe(
+        "complete-id",
+        Layer.ACTION,
+        ("outside_pattern",),
+        "complete-id.py.j2",
+        "The value lacks only the fixed beginning of its pattern; completed, the call can run with it.",
+        carries=(completion,),
         suits=is_near,
     ),
     Recipe(
