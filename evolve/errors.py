@@ -51,6 +51,10 @@ class WorkerError(InfrastructureError):
     """A rule worker could not be started. A rule that misbehaves is a fault in the record, not this error."""
 
 
+class ControlFailed(InfrastructureError):
+    """The incumbent differs from itself (A/A control): something besides the harness moves the scores."""
+
+
 class EnvironmentBroken(InfrastructureError):
     """An environment broke; what an environment says to an agent is an observation, not this error."""
 

@@ -4,6 +4,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -27,7 +28,7 @@ from evolve.records import (
     Usage,
     Verdict,
 )
-from evolve.store import CandidateState, Ledger, Purpose, Review, RunStatus
+from evolve.store import CandidateState, Ledger, Purpose, Review, RunStatus, SelfCheckEntry
 
 RUN = {"environment": "household", "model": "m" * 64, "base_commit": "b" * 40}
 FROZEN = FrozenHarness(environment="household", name="v1", tag="evolve/household/v1", commit="c" * 40, harness="h" * 64)
@@ -571,3 +572,30 @@ def test_a_copy_of_a_closed_ledger_is_the_whole_ledger(path, ledger, tmp_path):
     shutil.copy(path, tmp_path / "copy.db")
     with Ledger(tmp_path / "copy.db") as copy:
         assert copy.episode_row("e1") is not None
+
+
+def self_check(attempt=1, **changes):
+    values = {"is_passed": True, "pairs": 40, "p": 0.5, "effect": 0.0, "pair_variance": 0.2, "reasons": ("Chance.",)}
+    return SelfCheckEntry(run_id="r1", number=1, attempt=attempt, **values | changes)
+
+
+def test_each_attempt_at_an_a_a_control_is_written_down_once(ledger):
+    """The first result of an attempt stands; a further attempt is a further row."""
+    first = ledger.save_self_check(self_check(is_passed=False))
+    assert ledger.save_self_check(self_check(is_passed=True)) == first
+    second = ledger.save_self_check(self_check(2))
+    assert ledger.self_checks("r1") == [first, second]
+    assert ledger.self_checks("r2") == []
+
+
+def test_a_ledger_that_lacks_a_table_gets_it_when_it_is_written_to(path):
+    """An older ledger reads as one without controls, and takes them once it was opened for writing."""
+    with Ledger(path) as ledger:
+        ledger.start_run("r1", environment="household", model="m" * 64, base_commit="b" * 40, config={})
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE self_checks")
+    with Ledger(path, is_read_only=True) as ledger:
+        assert ledger.self_checks("r1") == []
+    with Ledger(path) as ledger:
+        ledger.save_self_check(self_check())
+        assert ledger.self_checks("r1") == [self_check()]

@@ -11,6 +11,7 @@ from evolve.store.entries import (
     Review,
     RunEntry,
     RunStatus,
+    SelfCheckEntry,
     Totals,
 )
 from evolve.store.ledger import Ledger
@@ -27,5 +28,6 @@ __all__ = [
     "Review",
     "RunEntry",
     "RunStatus",
+    "SelfCheckEntry",
     "Totals",
 ]

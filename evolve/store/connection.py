@@ -74,6 +74,8 @@ class Store:
             )
             try:
                 self._check_schema()
+                if not is_read_only:
+                    _add_missing_tables(self._engine)
             except BaseException:
                 self.close()
                 raise
@@ -193,6 +195,12 @@ def _create_tables(engine: Engine) -> None:
     with Session(engine) as session, session.begin():
         if session.get(InfoRow, "schema_version") is None:
             session.add(InfoRow(key="schema_version", value=str(SCHEMA_VERSION)))
+
+
+def _add_missing_tables(engine: Engine) -> None:
+    """Bring a ledger up to date whose schema lacks nothing but whole tables, which needs no new schema version."""
+    if set(Row.metadata.tables) - set(inspect(engine).get_table_names()):
+        Row.metadata.create_all(engine.execution_options(is_write=True))
 
 
 def _connect_sqlite(path: Path, is_read_only: bool, busy_timeout_s: float) -> sqlite3.Connection:

@@ -120,6 +120,20 @@ class Prediction(Record):
     came_true: bool | None = None
 
 
+class SelfCheckEntry(Record):
+    """An A/A control: the incumbent in both arms, before a candidate was tested."""
+
+    run_id: str
+    number: int = Field(description="of the candidate that it came before")
+    attempt: int = Field(description="1 for the first; a failed control is repeated on fresh trials")
+    is_passed: bool
+    pairs: int = Field(description="valid pairs; 0 for a greedy model, which is not measured")
+    p: float = Field(description="two-sided sign-flip mid-p")
+    effect: float = Field(description="score points per task between the arms")
+    pair_variance: float = Field(description="E(d^2) of a pair: the noise of the incumbent against itself")
+    reasons: tuple[str, ...]
+
+
 class LookEntry(Record):
     """A look and its result; `closed_at` is None while it is open or where it was cut off."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from evolve.store.candidates import Candidates
 from evolve.store.looks import Looks
 from evolve.store.runs import Runs
+from evolve.store.self_checks import SelfChecks
 
 
-class Ledger(Runs, Candidates, Looks):
+class Ledger(Runs, Candidates, SelfChecks, Looks):
     """Everything that evolve knows of its runs: `with Ledger(url) as ledger: ...`."""

@@ -154,6 +154,17 @@ class PredictionRow(Row, table=True):
     came_true: bool | None = None
 
 
+class SelfCheckRow(Row, table=True):
+    """One A/A control: the incumbent against itself before a candidate was tested."""
+
+    __tablename__ = "self_checks"
+    run_id: str = Field(primary_key=True, foreign_key="runs.run_id")
+    number: int = Field(primary_key=True)
+    attempt: int = Field(primary_key=True)
+    is_passed: bool
+    record: Json = Field(sa_type=JSON)
+
+
 class GuardUseRow(Row, table=True):
     """One time that guard scores decided something: each such time wears the guard tasks out a little."""
 
