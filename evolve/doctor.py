@@ -16,7 +16,8 @@ from pydantic import Field
 
 from evolve.assembly import environment_names, make_environment, open_ledger
 from evolve.config import Config
-from evolve.errors import ConfigError, EvolveError, WorkspaceBusy
+from evolve.errors import ConfigError, EvolveError, HarnessError, WorkspaceBusy
+from evolve.harness.artifact import read_harness
 from evolve.harness.worker import TIERS, WorkerPool
 from evolve.lock import WorkspaceLock
 from evolve.models.create import create_model, probe_protocol
@@ -44,12 +45,13 @@ class Finding(Record):
     blocks: bool = Field(default=False, description="True where no run is possible before it is mended")
 
 
-def require_keys(config: Config, environ: Mapping[str, str]) -> None:
-    """Refuse to begin without a key that will be needed.
+def require_ready(config: Config, environ: Mapping[str, str]) -> None:
+    """Refuse to begin with an environment or without a key that will be missed later.
 
     Raises:
-        ConfigError: a variable that a configured endpoint takes its key from is not set; names it.
+        ConfigError: the environment is not installed, or a variable that an endpoint's key should be in is not set.
     """
+    make_environment(config.environment, config.environments.get(config.environment, {}))
     asked = {"model": config.model}
     if config.proposer.kind == "openai" and config.proposer.model is not None:
         asked["proposer.model"] = config.proposer.model
@@ -59,6 +61,19 @@ def require_keys(config: Config, environ: Mapping[str, str]) -> None:
                 f"no key for {settings.base_url}: set the variable {name} (in the environment or in .env), "
                 f"or name another one in {place}.api_key_env"
             )
+
+
+def require_harness(workspace: Workspace, environment: str) -> None:
+    """Refuse to begin with a committed harness that does not read; a missing one is the run's own business.
+
+    Raises:
+        HarnessError: names the file and what is wrong.
+        RepositoryError: the workspace is no repository.
+    """
+    with open_repository(workspace.root) as repository:
+        files = repository.read_files("HEAD", harness_folder(environment))
+    if files:
+        read_harness(files)
 
 
 def missing_key(settings: ModelSettings, environ: Mapping[str, str]) -> str | None:
@@ -238,6 +253,10 @@ def _repository(workspace: Workspace, config: Config) -> Finding:
         with open_repository(workspace.root) as repository:
             changed = repository.changed_paths(folder)
             has_harness = repository.harness_tree("HEAD", config.environment) is not None
+        require_harness(workspace, config.environment)
+    except HarnessError as error:
+        mend = f"mend the file, then `evolve harness check {folder}`, then commit"
+        return Finding(name="repository", status="missing", detail=str(error), mend=mend, blocks=True)
     except EvolveError as error:
         return Finding(name="repository", status="missing", detail=str(error), mend="evolve init", blocks=True)
     if changed:

@@ -11,6 +11,7 @@ from evolve.cli.commands import (
     accept,
     candidates,
     config,
+    demo,
     doctor,
     env,
     evaluate,
@@ -35,6 +36,7 @@ that carry their evidence. Each command takes --json. Configuration, strongest f
 variables, --config, evolve.toml."""
 SETTINGS: dict[str, Any] = {"no_args_is_help": True, "add_completion": False, "rich_markup_mode": None}
 VERBS: tuple[Callable[..., None], ...] = (
+    demo.demo,
     init.init,
     doctor.doctor,
     plan.plan,
@@ -60,8 +62,8 @@ NOUNS = {
 
 def command() -> Callable[..., Any]:
     """Return the whole command line as one callable."""
-    app = typer.Typer(help=HELP, context_settings={"help_option_names": ["-h", "--help"]}, **SETTINGS)
-    app.callback()(_top)
+    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]}, **SETTINGS)
+    app.callback(help=HELP)(_top)
     for verb in VERBS:
         app.command(verb.__name__)(verb)
     for noun, group in NOUNS.items():
@@ -69,11 +71,17 @@ def command() -> Callable[..., Any]:
     return typer.main.get_command(app)
 
 
-def _top(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
-) -> None:
-    if version:
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
         from evolve import __version__
 
         print(__version__)
         raise typer.Exit
+
+
+def _top(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Take the options that stand before any command."""

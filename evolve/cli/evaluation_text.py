@@ -6,7 +6,7 @@ from evolve.cli.live import live_progress
 from evolve.cli.output import count, points, say, table
 from evolve.cli.place import Place, reading, wait_for
 from evolve.cli.run_text import interval_text, money
-from evolve.doctor import require_keys
+from evolve.doctor import require_ready
 from evolve.evaluate import ArmResult, Evaluation
 from evolve.evaluate import evaluate as look_at
 from evolve.freeze import frozen_harness
@@ -16,7 +16,7 @@ from evolve.repository import open_repository
 
 def evaluate_once(place: Place, name: str) -> tuple[Json, str]:
     """Take one look at the held-out tasks; return its result as a document and as text."""
-    require_keys(place.config, place.environ)
+    require_ready(place.config, place.environ)
     looks = past_looks(place, name)
     if looks:
         say(looks_text(looks))

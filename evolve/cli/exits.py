@@ -33,9 +33,6 @@ def run_command(arguments: Sequence[str]) -> int:
         command()(list(arguments), prog_name="evolve")
     except SystemExit as end:
         return _code_of(end)
-    except BrokenPipeError:
-        _close_quietly()
-        return DONE
     except (Exception, KeyboardInterrupt) as error:
         print(f"evolve: {explain(error)}", file=sys.stderr)
         if os.environ.get(DEBUG):
@@ -71,8 +68,3 @@ def _code_of(end: SystemExit) -> int:
     if end.code is None:
         return DONE
     return end.code if isinstance(end.code, int) else USAGE
-
-
-def _close_quietly() -> None:
-    """Whoever read our output has seen enough; nothing more is written, not even at the interpreter's end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

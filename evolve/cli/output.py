@@ -17,10 +17,8 @@ _DIFF_COLOURS = {"+": "32", "-": "31", "@": "36"}
 
 def show(document: Json, text: str, *, as_json: bool) -> None:
     """Print a result."""
-    if as_json:
-        print(json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=2, ensure_ascii=False))
-    else:
-        print(visible(text))
+    whole = {"schema_version": SCHEMA_VERSION, **document}
+    _write(json.dumps(whole, indent=2, ensure_ascii=False) if as_json else visible(text))
 
 
 def say(text: str) -> None:
@@ -46,9 +44,11 @@ def has_colour() -> bool:
 def show_diff(diff: str) -> None:
     """Print a diff, in colour on a terminal."""
     is_coloured = has_colour()
+    lines = []
     for line in visible(diff).splitlines():
         colour = _DIFF_COLOURS.get(line[:1]) if is_coloured else None
-        print(f"\x1b[{colour}m{line}\x1b[0m" if colour else line)
+        lines.append(f"\x1b[{colour}m{line}\x1b[0m" if colour else line)
+    _write("\n".join(lines))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -74,6 +74,16 @@ def points(value: float | None) -> str:
 def count(number: int, noun: str) -> str:
     """Return a number with its noun: 1 task, 2 tasks."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _write(text: str) -> None:
+    """Write to standard output; a reader who has seen enough is no error."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # nothing more is written, not even what the interpreter flushes at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
 
 
 def _cell(value: object) -> str:

@@ -1,0 +1,182 @@
+"""Each thing a user can get wrong: one clear line, the right exit code, nothing lost."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from accepted import add_accepted
+
+from evolve.lock import WorkspaceLock
+from evolve.repository import open_repository
+from evolve.workspace import Workspace
+
+LIMITED = """
+import resource, sys
+size = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+from evolve.cli import main
+main()
+"""
+
+
+def assert_refused(ended, code: int, *words: str) -> None:
+    assert (ended.code, ended.out) == (code, "")
+    assert ended.err.splitlines()[-1].startswith("evolve: ")
+    assert "Traceback" not in ended.err
+    for word in words:
+        assert word in ended.err
+
+
+def head_of(root: Path) -> str:
+    with open_repository(root) as repository:
+        return repository.head_commit()
+
+
+def test_unknown_environment_is_a_usage_error_that_names_those_there_are(evolve, workspace):
+    """An unknown environment ends with 2 and the list of installed ones; no run is begun."""
+    ended = evolve("run", "-C", workspace, "--config", workspace / "my.toml", "--env", "nowhere")
+    assert_refused(ended, 2, "'nowhere'", "household", "service_desk")
+    assert evolve("runs", "list", "-C", workspace, "--json").document["runs"] == []
+
+
+def test_missing_key_is_found_before_anything_begins(evolve, workspace):
+    """Without the key of the configured endpoint a run ends with 2, names the variable, and is not on record."""
+    ended = evolve("run", "-C", workspace, "--set", "model.id=m")
+    assert_refused(ended, 2, "OPENAI_API_KEY", ".env")
+    assert evolve("runs", "list", "-C", workspace, "--json").document["runs"] == []
+
+
+def test_unreachable_endpoint_ends_with_4_and_the_run_can_be_resumed(evolve, workspace):
+    """An endpoint that nobody listens at is infrastructure: exit code 4, nothing scored, the run on record."""
+    sets = ("model.id=m", "model.api_key_env=none", "model.base_url=http://127.0.0.1:9/v1", "model.retries=0")
+    options = [part for one in (*sets, "rollout.retries=0") for part in ("--set", one)]
+    (workspace / ".env").write_text("none=x\n")
+    ended = evolve("run", "-C", workspace, *options, "--set", "environments.household.train=4", "--json")
+    assert ended.code == 4
+    assert "cannot be reached" in ended.err
+    assert ended.document["status"] == "failed"
+    assert ended.document["totals"]["usage"]["prompt_tokens"] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("environment = [", ("evolve.toml", "TOML")),
+        ("iterationen = 3", ("iterationen", "evolve.toml")),
+        ("iterations = 0", ("iterations", "evolve.toml")),
+        ("iterations = 'many'", ("iterations", "evolve.toml")),
+    ],
+)
+def test_malformed_configuration_names_file_and_key(evolve, workspace, text, words):
+    """An evolve.toml that does not read, or holds an unknown or a wrong value, ends with 2 and says where."""
+    (workspace / "evolve.toml").write_text(text)
+    assert_refused(evolve("run", "-C", workspace), 2, *words)
+
+
+@pytest.mark.parametrize("option", [("--set", "iterations"), ("--config", "missing.toml"), ("--set", "model.id.x=1")])
+def test_wrong_setting_on_the_command_line_is_named(evolve, workspace, option):
+    """A flag that sets nothing sensible ends with 2."""
+    assert_refused(evolve("config", "show", "-C", workspace, *option), 2)
+
+
+def test_unknown_option_and_missing_argument_are_usage_errors(evolve):
+    """What the command line does not know ends with 2."""
+    assert evolve("run", "--nonsense").code == 2
+    assert evolve("accept").code == 2
+    assert evolve("nonsense").code == 2
+    assert evolve("run", "household-001").code == 2
+
+
+def test_broken_harness_folder_is_refused_with_the_file(evolve, workspace):
+    """A committed harness that does not read ends a run with 2; the file is named and stays as it is."""
+    contract = workspace / "harness_artifacts/household/contract.toml"
+    contract.write_text("[[system]]\nid = 3\n")
+    git(workspace, "add", "-A")
+    git(workspace, "-c", "user.name=u", "-c", "user.email=u@x", "commit", "-qm", "broken")
+    assert_refused(evolve("run", "-C", workspace, "--config", workspace / "my.toml"), 2, "contract.toml")
+    assert contract.read_text() == "[[system]]\nid = 3\n"
+
+
+def test_harness_check_ends_with_2_and_lists_the_findings(evolve, workspace):
+    """`harness check` lints a folder: 0 where it is fine, 2 with the findings where it is not."""
+    folder = workspace / "harness_artifacts/household"
+    assert evolve("harness", "check", folder).code == 0
+    (folder / "action.py").write_text("import os\n")
+    ended = evolve("harness", "check", folder, "--json")
+    assert ended.code == 2
+    assert ended.document["findings"][0].startswith("action.py:1:")
+    assert evolve("harness", "check", workspace / "missing").code == 2
+
+
+@pytest.mark.parametrize("command", [("run",), ("freeze", "household", "--name", "v1")])
+def test_dirty_harness_is_refused_and_kept(evolve, workspace, command):
+    """Uncommitted changes in the harness end a run and a freeze with 2, and stay."""
+    file = workspace / "harness_artifacts/household/harness.toml"
+    file.write_text(file.read_text() + "# mine\n")
+    config = ("--config", workspace / "my.toml") if command == ("run",) else ()
+    assert_refused(evolve(*command, "-C", workspace, *config), 2, "harness.toml", "not committed")
+    assert file.read_text().endswith("# mine\n")
+
+
+def test_workspace_without_repository_is_refused(evolve, workspace):
+    """A workspace whose folder is no git repository ends with 2 and the way to one."""
+    shutil.rmtree(workspace / ".git")
+    assert_refused(
+        evolve("run", "-C", workspace, "--config", workspace / "my.toml"), 2, "git repository", "evolve init"
+    )
+
+
+def test_outside_a_workspace_the_way_in_is_named(evolve, tmp_path):
+    """A folder without evolve.toml, and one that does not exist, end with 2."""
+    assert_refused(evolve("run", "-C", tmp_path), 2, "evolve init")
+    assert_refused(evolve("runs", "list", "-C", tmp_path / "missing"), 2, "not a folder")
+
+
+@pytest.mark.parametrize("command", [("run",), ("accept", "1"), ("freeze", "household", "--name", "v1")])
+def test_two_writers_at_once_are_refused(evolve, workspace, command):
+    """While one process holds the workspace, another that would write ends with 2 and names the first."""
+    add_accepted(workspace)
+    config = ("--config", workspace / "my.toml") if command == ("run",) else ()
+    with WorkspaceLock(Workspace(workspace).lock_file):
+        assert_refused(evolve(*command, "-C", workspace, *config), 2, f"process {os.getpid()}")
+
+
+@pytest.mark.parametrize("command", [("accept",), ("reject",), ("candidates", "show"), ("candidates", "diff")])
+def test_unknown_candidate_is_named_with_the_way_to_those_there_are(evolve, workspace, command):
+    """A candidate that is not on record ends with 2; neither branch nor ledger changes."""
+    add_accepted(workspace)
+    before = head_of(workspace)
+    assert_refused(evolve(*command, "household-009-01", "-C", workspace), 2, "household-009-01", "candidates list")
+    assert head_of(workspace) == before
+
+
+def test_full_disk_ends_with_4_and_a_resumed_run_has_everything(evolve, workspace, played):
+    """A run whose files cannot grow ends with 4; resumed with room it ends with the totals of an undisturbed run."""
+    undisturbed = evolve("runs", "show", "-C", played, "--json").document
+    options = ["-C", str(workspace), "--config", str(workspace / "my.toml"), "--iterations", "1"]
+    command = [sys.executable, "-c", LIMITED, "150000", "run", *options]
+    full = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert full.returncode == 4, full.stderr
+    assert "Traceback" not in full.stderr
+    again = ("--resume",) if evolve("runs", "list", "-C", workspace, "--json").document["runs"] else ()
+    resumed = evolve("run", *again, *options, "--json")
+    assert resumed.code == 0
+    for key in ("episodes", "requests", "requests_asked", "usage"):
+        assert resumed.document["totals"][key] == undisturbed["totals"][key]
+    assert [c["state"] for c in resumed.document["candidates"]] == [c["state"] for c in undisturbed["candidates"]]
+
+
+def test_held_out_trace_is_not_shown(evolve, workspace):
+    """The trace of a held-out episode stays closed, so that no patch is written from it."""
+    evolve("freeze", "household", "--name", "v1", "-C", workspace)
+    assert evolve("evaluate", "v1", "-C", workspace, "--config", workspace / "my.toml").code == 0
+    line = next(Workspace(workspace).traces.glob("household/heldout/*.jsonl")).read_text().splitlines()[0]
+    name = line.partition('"episode_id":"')[2].partition('"')[0]
+    assert_refused(evolve("traces", "show", name, "-C", workspace), 2, "held-out")
+
+
+def git(root: Path, *arguments: str) -> str:
+    return subprocess.run(["git", "-C", str(root), *arguments], check=True, capture_output=True, text=True).stdout

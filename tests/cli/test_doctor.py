@@ -1,0 +1,75 @@
+"""The doctor says what is there, what is missing, and the command that mends it."""
+
+from accepted import add_accepted
+
+from evolve.lock import WorkspaceLock
+from evolve.workspace import Workspace
+
+
+def findings(ended) -> dict:
+    return {finding["name"]: finding for finding in ended.document["findings"]}
+
+
+def test_ready_workspace_ends_with_0(evolve, workspace):
+    """With a model that needs no key nothing blocks a run."""
+    ended = evolve("doctor", "-C", workspace, "--config", workspace / "my.toml", "--json")
+    assert ended.code == 0
+    found = findings(ended)
+    assert found["python"]["status"] == "ok"
+    assert found["git"]["status"] == "ok"
+    assert found["environment household"]["status"] == "ok"
+    assert found["rule isolation"]["status"] in ("ok", "warn")
+    assert found["ledger"]["detail"] == "no runs yet"
+    assert all(found[name]["mend"] for name in found if found[name]["status"] == "missing")
+
+
+def test_missing_key_dirty_harness_and_unfinished_business_are_found(evolve, workspace):
+    """A missing key and an uncommitted harness block a run and end with 2; each has what mends it."""
+    (workspace / "harness_artifacts/household/harness.toml").write_text("x")
+    add_accepted(workspace)
+    (workspace / "STOP").touch()
+    ended = evolve("doctor", "-C", workspace, "--set", "model.id=m", "--json")
+    assert ended.code == 2
+    found = findings(ended)
+    assert found["model m"]["blocks"]
+    assert "OPENAI_API_KEY" in found["model m"]["mend"]
+    assert found["repository"]["blocks"]
+    assert found["stop file"]["status"] == "warn"
+    assert found["ledger"]["detail"] == "1 runs"
+
+
+def test_unreachable_model_is_missing(evolve, workspace, monkeypatch):
+    """A configured endpoint that does not answer blocks a run; --offline does not ask it."""
+    monkeypatch.setenv("OPENAI_API_KEY", "x" * 20)
+    options = ("-C", workspace, "--set", "model.id=m", "--set", "model.base_url=http://127.0.0.1:9/v1", "--json")
+    asked = findings(evolve("doctor", *options))["model m"]
+    assert asked["blocks"]
+    assert "cannot be reached" in asked["detail"]
+    assert findings(evolve("doctor", *options, "--offline"))["model m"]["status"] == "ok"
+
+
+def test_wrong_configuration_is_a_finding_beside_the_others(evolve, workspace):
+    """A malformed evolve.toml does not keep the doctor from looking at the rest."""
+    (workspace / "evolve.toml").write_text("nonsense = 1")
+    ended = evolve("doctor", "-C", workspace, "--json")
+    assert ended.code == 2
+    assert "nonsense" in findings(ended)["configuration"]["detail"]
+    assert findings(ended)["git"]["status"] == "ok"
+
+
+def test_held_lock_is_told_with_its_holder(evolve, workspace):
+    """Another process at work is a warning that names it."""
+    with WorkspaceLock(Workspace(workspace).lock_file):
+        found = findings(evolve("doctor", "-C", workspace, "--config", workspace / "my.toml", "--json"))
+    assert found["lock"]["status"] == "warn"
+    assert "process" in found["lock"]["detail"]
+
+
+def test_outside_a_workspace_the_machine_is_looked_at(evolve, tmp_path, monkeypatch):
+    """Without a workspace the doctor looks at what it can, and names `evolve init`."""
+    monkeypatch.chdir(tmp_path)
+    found = findings(evolve("doctor", "--offline", "--json"))
+    assert found["workspace"]["mend"] == "evolve init PATH"
+    assert "agent codex" in found
+    people = evolve("doctor", "--offline").out
+    assert "→ evolve init PATH" in people

@@ -1,0 +1,82 @@
+"""Errors to exit codes and to one line; what is printed cannot drive a terminal."""
+
+import errno
+import subprocess
+import sys
+
+import pytest
+
+from evolve.cli.exits import exit_code, explain
+from evolve.cli.output import show, table, visible
+from evolve.errors import BudgetSpent, ConfigError, HarnessError, Interrupted, ProviderError, StoreError
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ConfigError("x"), 2),
+        (HarnessError("x"), 2),
+        (ProviderError("x"), 4),
+        (StoreError("x"), 4),
+        (BudgetSpent("x"), 5),
+        (Interrupted("x"), 130),
+        (KeyboardInterrupt(), 130),
+        (OSError(errno.ENOSPC, "no space"), 4),
+        (PermissionError(errno.EACCES, "denied"), 4),
+        (FileNotFoundError(errno.ENOENT, "gone"), 1),
+        (ValueError("x"), 1),
+    ],
+)
+def test_each_error_has_its_exit_code(error, code):
+    """2 is the user's, 4 the world's, 5 a spent budget, 130 an interruption, 1 ours."""
+    assert exit_code(error) == code
+
+
+def test_each_error_is_one_line_that_says_what_to_do():
+    """A user error is its message, a full disk says so with the file, a fault of ours says how to report it."""
+    assert explain(ConfigError("mend it")) == "mend it"
+    assert explain(OSError(errno.ENOSPC, "no space", "/x/ledger")).startswith("/x/ledger: the disk is full")
+    assert "EVOLVE_DEBUG=1" in explain(ValueError("odd"))
+
+
+def test_output_shows_control_characters_instead_of_sending_them():
+    """Escapes that a model or a tool wrote reach no terminal."""
+    assert visible("a\x1b[31mb\tc\nd\x9b") == "a\\x1b[31mb\tc\nd\\x9b"
+
+
+def test_result_is_a_document_or_text_never_both(capsys):
+    """With --json standard output is one document with a schema version."""
+    show({"a": 1}, "text", as_json=True)
+    assert capsys.readouterr().out == '{\n  "schema_version": 1,\n  "a": 1\n}\n'
+    show({"a": 1}, "text", as_json=False)
+    assert capsys.readouterr().out == "text\n"
+
+
+def test_table_aligns_and_cuts_nothing_off():
+    """Numbers stand to the right, words to the left, empty cells are dashes."""
+    assert table(("A", "N"), [("x", 1), ("long", None), ("y", 10)]) == "A      N\nx      1\nlong   –\ny     10"
+
+
+def test_reader_that_goes_away_is_no_error(workspace):
+    """A pipe whose reader stops early ends quietly with 0."""
+    command = f"{sys.executable} -m evolve env show service_desk --json; echo $? >&2"
+    ended = subprocess.run(["bash", "-c", f"({command}) | true"], capture_output=True, text=True, check=False)
+    assert ended.stderr.strip() == "0"
+
+
+def test_help_comes_at_once():
+    """`evolve --help` loads nothing that a command would need."""
+    heavy = ("numpy", "sqlmodel", "openai", "git", "jinja2", "pydantic", "rich")
+    code = (
+        "import sys\nfrom evolve.cli.exits import run_command\nrun_command(['--help'])\n"
+        f"print([name for name in {heavy!r} if name in sys.modules])"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == "[]"
+
+
+def test_version_is_printed(evolve):
+    """`--version` prints the version and nothing else."""
+    from evolve import __version__
+
+    assert evolve("--version").out == f"{__version__}\n"

@@ -1,0 +1,190 @@
+"""What is on record of a run, as people and programs read it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from accepted import add_accepted
+
+
+def test_lists_of_a_new_workspace_say_that_there_is_nothing_yet(evolve, workspace):
+    """Before the first run each list is empty, with exit code 0, and no ledger is made by looking."""
+    for noun in ("runs", "candidates", "traces", "patterns"):
+        ended = evolve(noun, "list", "-C", workspace)
+        assert (ended.code, ended.err) == (0, "")
+        assert ended.out.strip().startswith("no ")
+        assert evolve(noun, "list", "-C", workspace, "--json").document[noun] == []
+    assert not (workspace / ".evolve").exists()
+
+
+def test_show_without_runs_is_a_usage_error(evolve, workspace):
+    """Showing what is not there ends with 2 and says how to begin."""
+    for command in (("runs", "show"), ("report",), ("candidates", "show", "1")):
+        ended = evolve(*command, "-C", workspace)
+        assert (ended.code, ended.out) == (2, "")
+        assert "evolve run" in ended.err
+
+
+def test_run_prints_one_document_and_keeps_progress_on_standard_error(evolve, workspace):
+    """`run --json` writes one document to standard output; progress, gate stages and verdicts go elsewhere."""
+    options = ("--config", workspace / "my.toml", "--iterations", "1", "--json")
+    ended = evolve("run", "-C", workspace, *options)
+    assert ended.code == 0
+    assert ended.document["status"] == "done"
+    assert ended.document["totals"]["episodes"] == 8
+    for word in ("baseline 4/4 episodes", "0 of 4 solved", "gate household-001-01 scope pass", "verdict"):
+        assert word in ended.err
+
+
+def test_run_is_listed_and_shown_by_the_beginning_of_its_id(evolve, played):
+    """A run is found by a beginning of its id that fits it alone; without an id the latest is meant."""
+    assert [run["run_id"] for run in evolve("runs", "list", "-C", played, "--json").document["runs"]] == [
+        "household-001"
+    ]
+    latest = evolve("runs", "show", "-C", played)
+    assert latest.out == evolve("runs", "show", "house", "-C", played).out
+    assert "done (all iterations done)" in latest.out
+    assert evolve("runs", "show", "service", "-C", played).code == 2
+
+
+def test_candidate_is_shown_with_pattern_and_gate_by_number_or_id(evolve, played):
+    """A candidate shows hypothesis, pattern with excerpt, and each stage's reason."""
+    ended = evolve("candidates", "show", "1", "-C", played)
+    assert ended.code == 0
+    for word in ("household-001-01: rejected", "Pattern p-", "  | step", "screen", "Verdict: reject"):
+        assert word in ended.out
+    document = evolve("candidates", "show", "household-001-01", "-C", played, "--json").document
+    assert document["verdict"]["decision"] == "reject"
+    assert [stage["stage"] for stage in document["stages"]] == ["scope", "lint", "load", "replay", "screen"]
+
+
+def test_candidate_diff_is_a_patch_of_the_harness_folder(evolve, played):
+    """The diff names the file that the candidate changes."""
+    ended = evolve("candidates", "diff", "1", "-C", played)
+    assert "+++ b/harness_artifacts/household/trajectory.py" in ended.out
+    document = evolve("candidates", "diff", "1", "-C", played, "--json").document
+    assert document["files"] == ["trajectory.py"]
+    assert document["diff"].strip() == ended.out.strip()
+
+
+def test_number_that_fits_several_ids_is_asked_back(evolve, workspace):
+    """A beginning that fits several candidates ends with 2 and names them."""
+    first, second = add_accepted(workspace, 2)
+    ended = evolve("candidates", "show", "household-001-0", "-C", workspace)
+    assert ended.code == 2
+    assert first in ended.err
+    assert second in ended.err
+
+
+def test_trace_reads_as_a_story_of_one_episode(evolve, played):
+    """A trace tells task, each step's words, call and answer, and the score."""
+    listed = evolve("traces", "list", "-C", played, "--failed", "--json").document["traces"]
+    assert len(listed) == 8
+    ended = evolve("traces", "show", listed[0]["episode_id"][:10], "-C", played)
+    for word in (listed[0]["task_id"], "Step 0", "model calls: take_action", "model says: done", "Score 0: not solved"):
+        assert word in ended.out
+    document = evolve("traces", "show", listed[0]["episode_id"], "-C", played, "--json").document
+    assert document["episode_id"] == listed[0]["episode_id"]
+
+
+def test_traces_are_narrowed_by_candidate_and_task(evolve, played):
+    """`--candidate` and `--task` leave only the episodes asked for."""
+    mine = evolve("traces", "list", "-C", played, "--candidate", "1", "--json").document["traces"]
+    assert len({row["harness"] for row in mine}) == 1
+    task = mine[0]["task_id"]
+    rows = evolve("traces", "list", "-C", played, "--task", task, "--json").document["traces"]
+    assert {row["task_id"] for row in rows} == {task}
+
+
+def test_patterns_are_listed_by_support_and_shown_with_an_excerpt(evolve, played):
+    """Patterns carry support, counter-support and an excerpt."""
+    found = evolve("patterns", "list", "-C", played, "--json").document["patterns"]
+    assert [len(p["tasks"]) for p in found] == sorted((len(p["tasks"]) for p in found), reverse=True)
+    ended = evolve("patterns", "show", found[0]["pattern_id"], "-C", played)
+    assert found[0]["title"] in ended.out
+    assert "  | step" in ended.out
+
+
+def test_report_is_text_json_and_one_html_file(evolve, played):
+    """`report` prints the run and writes an HTML file; --json names that file."""
+    document = evolve("report", "-C", played, "--json").document
+    assert document["run"]["run_id"] == "household-001"
+    assert Path(document["html"]).read_text().startswith("<!doctype html>")
+    assert "household-001" in evolve("report", "-C", played, "--html", played / "r.html").out
+    assert (played / "r.html").is_file()
+
+
+def test_dry_run_and_plan_say_what_would_be_done_and_do_nothing(evolve, workspace):
+    """`run --dry-run` and `plan` give tasks, bounds and the smallest gain, and leave no run behind."""
+    config = ("-C", workspace, "--config", workspace / "my.toml")
+    dry = evolve("run", *config, "--dry-run", "--json").document
+    plan = evolve("plan", *config, "--json").document
+    assert dry == plan
+    assert (dry["train"], dry["guard"], dry["max_trials"]) == (4, 2, 1)
+    assert dry["episodes_at_most"] > 0
+    assert dry["tokens_at_most"] is None
+    assert "wished for" in evolve("plan", *config, "--gain", "1").out
+    assert not (workspace / ".evolve").exists()
+
+
+def test_plan_uses_the_tokens_that_earlier_runs_measured(evolve, played):
+    """After a run the plan tells tokens, and money where a price is set."""
+    config = ("-C", played, "--config", played / "my.toml")
+    price = "model.price={prompt=1.0, cached=0.5, completion=2.0}"
+    plan = evolve("plan", *config, "--set", price, "--json").document
+    assert plan["tokens_at_most"] == round(plan["requests_at_most"] * plan["tokens_per_request"])
+    assert plan["cost_usd_at_most"] > 0
+
+
+def test_resuming_a_finished_run_asks_nothing_and_changes_nothing(evolve, played):
+    """`run --resume RUN` of a finished run gives the same totals; without a name there is nothing to resume."""
+    config = ("-C", played, "--config", played / "my.toml", "--iterations", "1")
+    before = evolve("runs", "show", "-C", played, "--json").document
+    again = evolve("run", "--resume", "household-001", *config, "--json")
+    assert again.code == 0
+    assert again.document["totals"] == before["totals"]
+    nothing = evolve("run", "--resume", *config)
+    assert nothing.code == 2
+    assert "no unfinished run" in nothing.err
+
+
+def test_config_show_names_the_source_of_each_value_and_no_secret(evolve, workspace, monkeypatch):
+    """Each value has its source, strongest last written; passwords and keys do not show."""
+    monkeypatch.setenv("EVOLVE_GATE__MAX_TRIALS", "8")
+    monkeypatch.setenv("OPENAI_API_KEY", "very-secret-value")
+    options = ("--set", "ledger.url=postgresql://me:hunter2@db/x", "--set", "model.extra_body={a='very-secret-value'}")
+    ended = evolve("config", "show", "-C", workspace, "--config", workspace / "my.toml", *options, "--json")
+    values = ended.document["values"]
+    assert values["gate.max_trials"] == {"value": 8, "source": "environment"}
+    assert values["model.kind"]["source"].endswith("my.toml")
+    assert values["proposer.kind"]["source"].endswith("evolve.toml")
+    assert values["rollout.retries"]["source"] == "default"
+    assert values["budget.usd"] == {"value": None, "source": "default"}
+    assert values["ledger.url"]["source"] == "--set"
+    assert "hunter2" not in ended.out
+    assert "very-secret-value" not in ended.out
+
+
+def test_dotenv_sets_what_the_environment_lacks(evolve, workspace, monkeypatch):
+    """A variable of .env counts where the environment has none of that name."""
+    (workspace / ".env").write_text("# mine\nexport EVOLVE_ITERATIONS=7 # seven\nEVOLVE_GATE__MAX_TRIALS='4'\n")
+    monkeypatch.setenv("EVOLVE_GATE__MAX_TRIALS", "8")
+    values = evolve("config", "show", "-C", workspace, "--json").document["values"]
+    assert values["iterations"]["value"] == 7
+    assert values["gate.max_trials"]["value"] == 8
+    (workspace / ".env").write_text("A=1\nsecret words\n")
+    ended = evolve("config", "show", "-C", workspace)
+    assert ended.code == 2
+    assert "line 2" in ended.err
+    assert "secret words" not in ended.err
+
+
+@pytest.mark.parametrize("name", ["household", "service_desk"])
+def test_environment_is_shown_without_its_held_out_tasks(evolve, name):
+    """`env show` gives limits, families and tools; of the held-out tasks only the commitment."""
+    document = evolve("env", "show", name, "--json").document
+    assert document["train"] >= 60
+    assert document["guard"] >= 30
+    assert "heldout-" not in json.dumps(document)
+    assert name in evolve("env", "list").out
+    assert evolve("env", "show", "nowhere").code == 2

@@ -1,0 +1,148 @@
+"""From an accepted candidate to a commit, a frozen version and a held-out evaluation."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from accepted import add_accepted
+
+from evolve.repository import open_repository
+
+
+def trailer_of(root: Path) -> str | None:
+    with open_repository(root) as repository:
+        return repository.trailers(repository.head_commit()).candidate
+
+
+def test_review_off_a_terminal_lists_and_asks_nothing(evolve, workspace):
+    """Off a terminal `review` shows patch, hypothesis, pattern and gate of each candidate, and decides nothing."""
+    (name,) = add_accepted(workspace)
+    ended = evolve("review", "-C", workspace)
+    assert ended.code == 0
+    for word in (name, "The note 1 helps", "Text only", "The gain shows again.", "+id = ", "evolve accept ID"):
+        assert word in ended.out
+    assert "\x1b" not in ended.out
+    document = evolve("review", "-C", workspace, "--json").document
+    assert [entry["review"] for entry in document["waiting"]] == ["waiting"]
+    assert "+id = " in document["waiting"][0]["diff"]
+
+
+def test_accept_is_a_commit_on_the_users_branch_with_trailers(evolve, workspace):
+    """`accept` commits the harness with its evidence; a second time changes nothing."""
+    (name,) = add_accepted(workspace)
+    ended = evolve("accept", "1", "-C", workspace, "--json")
+    assert ended.code == 0
+    assert trailer_of(workspace) == name
+    assert "contract.note-1" in (workspace / "harness_artifacts/household/contract.toml").read_text()
+    assert evolve("accept", name, "-C", workspace, "--json").document == ended.document
+    assert evolve("review", "-C", workspace, "--json").document["waiting"] == []
+
+
+def test_several_are_accepted_in_the_order_they_build_on_one_another(evolve, workspace):
+    """The order in which ids are written does not matter."""
+    first, second = add_accepted(workspace, 2)
+    done = evolve("accept", second, first, "-C", workspace, "--json").document["accepted"]
+    assert [one["candidate_id"] for one in done] == [first, second]
+    assert trailer_of(workspace) == second
+
+
+def test_accepting_the_second_alone_names_the_first(evolve, workspace):
+    """A candidate that builds on another is refused with the name of that other."""
+    first, second = add_accepted(workspace, 2)
+    ended = evolve("accept", second, "-C", workspace)
+    assert ended.code == 2
+    assert f"accept {first} first" in ended.err
+
+
+def test_dry_accept_shows_the_commit_and_makes_none(evolve, workspace):
+    """`accept --dry-run` prints message and patch; the branch stays."""
+    add_accepted(workspace)
+    ended = evolve("accept", "1", "-C", workspace, "--dry-run")
+    assert "The note 1 helps the model." in ended.out
+    assert "+id = " in ended.out
+    assert trailer_of(workspace) is None
+
+
+def test_reject_keeps_the_patch_under_a_ref_and_cannot_be_accepted_by_mistake(evolve, workspace):
+    """A refused candidate no longer waits; its ref is there; a taken one cannot be refused."""
+    first, second = add_accepted(workspace, 2)
+    assert evolve("reject", second, "-C", workspace).code == 0
+    assert [
+        e["candidate"]["candidate_id"] for e in evolve("review", "-C", workspace, "--json").document["waiting"]
+    ] == [first]
+    with open_repository(workspace) as repository:
+        assert repository.resolve(f"refs/evolve/candidates/{second}")
+    evolve("accept", first, "-C", workspace)
+    assert evolve("reject", first, "-C", workspace).code == 2
+
+
+def test_gate_s_rejection_cannot_be_accepted(evolve, played):
+    """What the gate rejected is refused with its verdict."""
+    ended = evolve("accept", "1", "-C", played)
+    assert ended.code == 2
+    assert "the gate said reject" in ended.err
+
+
+def test_person_on_a_terminal_accepts_one_and_skips_the_next(workspace):
+    """On a terminal each candidate is shown and the answer is done."""
+    first, _ = add_accepted(workspace, 2)
+    mine, theirs = pty.openpty()
+    command = [sys.executable, "-m", "evolve", "review", "-C", str(workspace)]
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "NO_COLOR": "1"})
+    os.close(theirs)
+    os.write(mine, b"what\na\ns\n")
+    shown = b""
+    try:
+        while part := os.read(mine, 4096):
+            shown += part
+    except OSError:
+        pass
+    os.close(mine)
+    assert process.wait() == 0
+    assert trailer_of(workspace) == first
+    assert b"[2 of 2]" in shown
+    assert b"\x1b[3" not in shown
+
+
+def test_frozen_version_is_evaluated_and_each_look_is_told(evolve, workspace):
+    """`freeze` tags, `evaluate` compares base and frozen on held-out tasks, and a second look says of the first."""
+    add_accepted(workspace)
+    evolve("accept", "1", "-C", workspace)
+    frozen = evolve("freeze", "household", "--name", "v1", "-C", workspace, "--json").document
+    assert frozen["manifest"]["origin"]["candidate"] == "household-001-01"
+    assert frozen["manifest"]["heldout_commitment"]
+    assert evolve("freeze", "household", "--name", "v1", "-C", workspace, "--json").document == frozen
+    config = ("-C", workspace, "--config", workspace / "my.toml")
+    assert evolve("evaluate", "v1", *config, "--dry-run", "--json").document["looks"] == []
+    first = evolve("evaluate", "v1", *config, "--json").document
+    assert (first["base"]["n"], first["frozen"]["n"], first["look"]["number"]) == (3, 3, 1)
+    second = evolve("evaluate", "v1", *config)
+    assert second.code == 0
+    assert "1 look at these held-out tasks so far" in second.err
+    assert "look 2 with this harness; 1 look made before" in second.out
+    assert "base" in second.out
+
+
+def test_unknown_version_and_wrong_name_are_refused(evolve, workspace):
+    """What was not frozen cannot be evaluated, a bad name cannot be frozen, an unknown environment neither."""
+    assert evolve("evaluate", "v9", "-C", workspace, "--config", workspace / "my.toml").code == 2
+    assert evolve("freeze", "household", "--name", "no good", "-C", workspace).code == 2
+    assert evolve("freeze", "nowhere", "--name", "v1", "-C", workspace).code == 2
+    dry = evolve("freeze", "household", "--name", "v1", "-C", workspace, "--dry-run", "--json").document
+    assert dry["would_freeze"]["tag"] == "evolve/household/v1"
+    with open_repository(workspace) as repository:
+        assert repository.resolve("refs/tags/evolve/household/v1") is None
+
+
+@pytest.mark.parametrize("flag", [(), ("--accept",)])
+def test_run_commits_nothing_onto_the_users_branch_unless_asked(evolve, workspace, flag):
+    """Without an accepted candidate the branch stays where it is, with --accept too."""
+    with open_repository(workspace) as repository:
+        before = repository.head_commit()
+    ended = evolve("run", "-C", workspace, "--config", workspace / "my.toml", "--iterations", "1", *flag)
+    assert ended.code == 0
+    with open_repository(workspace) as repository:
+        assert repository.head_commit() == before
