@@ -13,20 +13,24 @@ MARGIN = 0.03
 MARGIN_LEVEL = 0.90  # two-sided interval whose lower bound is compared: 5% one-sided
 
 
-def simplification(scores: PairedScores, *, units: tuple[int, int], tokens: Mapping[str, float]) -> GuardDecision:
+def simplification(
+    scores: PairedScores, *, units: tuple[int, int], tokens: Mapping[str, float], level: float = MARGIN_LEVEL
+) -> GuardDecision:
     """Decide whether a candidate that is simpler or cheaper may be accepted because it is not worse.
 
-    Non-inferiority: the lower bound of the 90% interval of the gain, each side at 5%, must lie above -3 points
-    (Schuirmann 1987, J Pharmacokinet Biopharm 15:657, one side of it). Not for candidates that add units.
+    Non-inferiority: the lower bound of the interval of the gain (by default the 90% one, each side at 5%) must lie
+    above -3 points (Schuirmann 1987, J Pharmacokinet Biopharm 15:657, one side of it). Not for candidates that add
+    units.
 
     Args:
         scores: both folds.
         units: number of harness units, (incumbent, candidate).
         tokens: mean tokens per episode of "incumbent" and "candidate".
+        level: two-sided level of the interval: 1 - 2a for an error of a.
     """
     before, after = units
     is_simpler = after < before or (after == before and tokens["candidate"] < tokens["incumbent"])
-    interval = gain_interval(scores, level=MARGIN_LEVEL)
+    interval = gain_interval(scores, level=level)
     numbers: Json = {"gain": interval.estimate, "low": interval.low, "units": list(units), **tokens}
     if not is_simpler:
         reason = f"{after} units against {before} are no simplification, so only a gain can be accepted."

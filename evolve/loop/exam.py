@@ -21,13 +21,24 @@ Key = tuple[str, int]
 
 @dataclass
 class Exam:
-    """What the stages share. Stages add episodes; everything else is derived."""
+    """What the stages share. Stages add episodes; everything else is derived.
+
+    `alpha` is what one question to the paired test may spend, `alpha_spent` what was; `fresh_trial` is the first trial
+    that neither a proposer nor an accept has seen; `removed` are units that the candidate leaves out (None until asked
+    for), `units` counts those of incumbent and candidate; `is_simplification` is set once it goes on for being simpler
+    and not worse.
+    """
 
     run: RunContext
     candidate: Candidate
     incumbent: Incumbent
     files: Mapping[str, bytes]
     alpha: float
+    fresh_trial: int
+    alpha_spent: float = 0.0
+    removed: frozenset[str] | None = None
+    units: tuple[int, int] = (0, 0)
+    is_simplification: bool = False
     effect: float | None = None
     interval: tuple[float, float] | None = None
     tested: Mapping[Task, range] = field(default_factory=dict)
@@ -87,8 +98,8 @@ class Exam:
             task_id=task.task_id,
             family=task.family,
             fold="guard" if task.split is Split.GUARD else "train",
-            incumbent=tuple(_score(self.old[(task.task_id, number)]) for number in numbers),
-            candidate=tuple(_score(self.new[(task.task_id, number)]) for number in numbers),
+            incumbent=tuple(score_of(self.old[(task.task_id, number)]) for number in numbers),
+            candidate=tuple(score_of(self.new[(task.task_id, number)]) for number in numbers),
         )
 
     def note_effect(self, scores: PairedScores) -> None:
@@ -96,13 +107,9 @@ class Exam:
         interval = gain_interval(scores, run_id=self.run.run_id)
         self.effect, self.interval = round(scores.effect, 6), (round(interval.low, 6), round(interval.high, 6))
 
-    @property
-    def fresh_trial(self) -> int:
-        """The first trial that no proposer has seen; a greedy model has only the one that it has."""
-        return EVIDENCE_TRIAL if self.run.model.is_greedy else EVIDENCE_TRIAL + 1
 
-
-def _score(episode: Episode) -> float | None:
+def score_of(episode: Episode) -> float | None:
+    """Return an episode's score; None where it was not scored, which is a void."""
     return None if episode.score is None else episode.score.value
 
 

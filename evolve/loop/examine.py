@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from evolve.gate.budget import Spent, budget_of
+from evolve.gate.budget import ErrorBudget, Spent, budget_of
 from evolve.harness.artifact import read_folder
 from evolve.loop import checks, trials
 from evolve.loop.context import Incumbent, RunContext
 from evolve.loop.exam import Exam
+from evolve.loop.numbering import first_trial
 from evolve.progress import Staged
 from evolve.records import Candidate, Decision, StageResult, Usage, Verdict
 from evolve.repository import add_worktree, harness_folder, remove_worktree
@@ -32,7 +33,8 @@ async def examine(run: RunContext, candidate: Candidate, incumbent: Incumbent) -
     place = run.workspace.worktree(candidate.candidate_id)
     add_worktree(run.repository, candidate.commit, place)
     try:
-        exam = Exam(run, candidate, incumbent, read_folder(place / harness_folder(run.name)), _alpha(run))
+        files = read_folder(place / harness_folder(run.name))
+        exam = Exam(run, candidate, incumbent, files, error_budget(run).next_alpha, first_trial(run, candidate.number))
         results = await _run_stages(exam)
     finally:
         remove_worktree(run.repository, place)
@@ -50,23 +52,22 @@ async def _run_stages(exam: Exam) -> list[StageResult]:
     return results
 
 
-def _alpha(run: RunContext) -> float:
-    """Return what this candidate may spend of the run's error budget: earlier paired tests have spent theirs."""
+def error_budget(run: RunContext) -> ErrorBudget:
+    """Return the run's error budget as earlier paired tests have left it; it is on record, so it survives a resume."""
     verdicts = (entry.verdict for entry in run.ledger.candidates(run.run_id))
     spent = [Spent(v.alpha, v.decision is Decision.ACCEPT) for v in verdicts if v is not None and v.alpha is not None]
-    return budget_of(run.config.gate.policy, spent).next_alpha
+    return budget_of(run.config.gate.policy, spent)
 
 
 def _verdict(exam: Exam, results: list[StageResult]) -> Verdict:
     last = results[-1]
-    was_tested = any(result.stage == "paired_test" for result in results)
     return Verdict(
         candidate_id=exam.candidate.candidate_id,
         decision=DECISIONS[last.outcome],
         stages=tuple(results),
         effect=exam.effect,
         interval=exam.interval,
-        alpha=exam.alpha if was_tested else None,
+        alpha=exam.alpha_spent or None,
         requests_asked=sum(e.requests_asked for e in exam.candidate_episodes),
         requests_reused=sum(e.requests - e.requests_asked for e in exam.candidate_episodes),
         usage=sum((e.usage for e in exam.candidate_episodes), Usage()),

@@ -8,7 +8,9 @@ from enum import StrEnum
 from evolve.gate.budget import Policy
 from evolve.loop.accept import seal_accepted
 from evolve.loop.context import Incumbent, RunContext
-from evolve.loop.examine import examine
+from evolve.loop.control import control
+from evolve.loop.examine import error_budget, examine
+from evolve.loop.measures import came_true
 from evolve.loop.observe import observe
 from evolve.loop.propose import Waiting, propose
 from evolve.progress import Judged
@@ -38,6 +40,7 @@ async def run_loop(run: RunContext, base_commit: str) -> Outcome:
     """Evolve the harness of a base commit until nothing is left to do.
 
     Raises:
+        ControlFailed: the incumbent differs from itself; `--resume` measures that anew.
         BudgetSpent, Interrupted, InfrastructureError: the run ends early; `--resume` goes on.
     """
     branch = run_branch(run.run_id)
@@ -70,10 +73,13 @@ def _known_candidate(run: RunContext, number: int) -> Candidate | None:
 async def _judge(run: RunContext, candidate: Candidate, incumbent: Incumbent) -> Verdict:
     verdict = run.ledger.verdict(candidate.candidate_id)
     if verdict is None:
+        await control(run, incumbent, candidate.number)
         run.ledger.mark_testing(candidate.candidate_id)
         verdict = await examine(run, candidate, incumbent)
+        run.ledger.settle_predictions(candidate.candidate_id, came_true(verdict))
         run.ledger.save_verdict(verdict)
         run.progress.report(Judged(candidate.candidate_id, verdict))
+        run.say(str(error_budget(run)))
     return verdict
 
 
