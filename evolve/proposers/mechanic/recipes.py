@@ -203,6 +203,15 @@ RECIPES: tuple[Recipe, ...] = (
         suits=is_telling,
     ),
     Recipe(
+        "list-untried",
+        Layer.TRAJECTORY,
+        (*GOING_ROUND, "budget_gone"),
+        "list-untried.py.j2",
+        "The model loses track of what it tried; the untried actions after each step keep it moving.",
+        carries=(carried,),
+        suits=has_actions,
+    ),
+    Recipe(
         "warn-repeats",
         Layer.TRAJECTORY,
         (*GOING_ROUND, "budget_gone"),
@@ -217,15 +226,6 @@ RECIPES: tuple[Recipe, ...] = (
         "block-repeats.py.j2",
         "A warning comes too late for a loop; a call that got the same answer twice is stopped and others are named.",
         carries=(carried,),
-    ),
-    Recipe(
-        "list-untried",
-        Layer.TRAJECTORY,
-        (*GOING_ROUND, "budget_gone"),
-        "list-untried.py.j2",
-        "The model loses track of what it tried; the untried actions after each step keep it moving.",
-        carries=(carried,),
-        suits=has_actions,
     ),
     Recipe(
         "close-at-end",
