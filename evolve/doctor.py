@@ -277,7 +277,8 @@ def _ledger(workspace: Workspace, config: Config) -> Finding:
     except EvolveError as error:
         return Finding(name="ledger", status="missing", detail=str(error), blocks=True)
     open_runs = [run.run_id for run in runs if run.status is not RunStatus.DONE]
-    detail = f"{len(runs)} runs" + (f", not done: {', '.join(open_runs)}" if open_runs else "")
+    number = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    detail = number + (f", not done: {', '.join(open_runs)}" if open_runs else "")
     mend = f"evolve run --resume {open_runs[0]}" if open_runs else ""
     return Finding(name="ledger", status="warn" if open_runs else "ok", detail=detail, mend=mend)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 
 from pydantic import Field
@@ -9,13 +10,16 @@ from pydantic import Field
 from evolve.assembly import make_environment
 from evolve.cli.output import count
 from evolve.cli.place import Place, reading
+from evolve.config import Config
 from evolve.gate.budget import ErrorBudget
-from evolve.gate.plan import plan
+from evolve.gate.guards import GUARD_TRIALS
+from evolve.gate.plan import ASSUMED_VARIANCE, plan
 from evolve.gate.sequential import SequentialPairedTest
+from evolve.loop.control import CONTROL_EVERY, CONTROL_TRIALS
+from evolve.loop.trials import CONFIRMATION_TRIALS
 from evolve.models.settings import ModelSettings
 from evolve.records import Json, Record, Split, Usage
-
-CONFIRMATION_TRIALS = 2
+from evolve.store import SelfCheckEntry
 
 
 class Outlook(Record):
@@ -32,6 +36,7 @@ class Outlook(Record):
     max_trials: int = Field(description="trials per task and arm at most")
     alpha: float = Field(description="false-accept rate of the first candidate")
     gate: Json = Field(description="what the gate can see, and the trials it takes on average")
+    noise_pairs: int = Field(description="pairs that the noise was measured on in earlier runs; 0: it is assumed")
     sentence: str
     warnings: tuple[str, ...]
     episodes_at_most: int
@@ -51,11 +56,15 @@ def look_ahead(place: Place, *, wished_gain: float | None = None) -> Outlook:
     trials = 1 if is_greedy else config.gate.max_trials
     test = SequentialPairedTest(max_trials=trials)
     alpha = ErrorBudget(config.gate.policy).next_alpha
-    seen = plan(tasks=train, alpha=alpha, test=test, wished_gain=wished_gain)
-    confirmed = 0 if is_greedy else CONFIRMATION_TRIALS
-    screened = config.gate.screen_tasks + config.gate.screen_sentries
-    per_candidate = 2 * (screened + train * (seen.max_trials + confirmed) + guard * seen.max_trials)
-    episodes = config.iterations * (train + per_candidate)
+    noise = _noise(place)
+    seen = plan(
+        tasks=train,
+        alpha=alpha,
+        test=test,
+        wished_gain=wished_gain,
+        pair_variance=ASSUMED_VARIANCE if noise is None else noise.pair_variance,
+    )
+    episodes = _episodes(config, train, guard, trials=seen.max_trials, is_greedy=is_greedy)
     requests = episodes * environment.card.step_limit
     used = _measured(place)
     return Outlook(
@@ -70,6 +79,7 @@ def look_ahead(place: Place, *, wished_gain: float | None = None) -> Outlook:
         max_trials=seen.max_trials,
         alpha=alpha,
         gate=asdict(seen),
+        noise_pairs=0 if noise is None else noise.pairs,
         sentence=str(seen),
         warnings=seen.warnings,
         episodes_at_most=episodes,
@@ -93,12 +103,40 @@ def outlook_text(outlook: Outlook) -> str:
             f"{count(outlook.iterations, 'iteration')} at most",
             f"  {outlook.train} training and {outlook.guard} guard tasks, {outlook.step_limit} steps each at most",
             f"  {outlook.sentence}",
+            f"  noise: {_noise_text(outlook)}",
             f"  at most {outlook.episodes_at_most:,} episodes and {outlook.requests_at_most:,} requests, "
             f"{tokens}, {cost}; reused completions are not asked again",
             f"  budget: {limits or 'no limit'}",
             *(f"  warning: {warning}" for warning in outlook.warnings),
         ]
     )
+
+
+def _episodes(config: Config, train: int, guard: int, *, trials: int, is_greedy: bool) -> int:
+    """Return the most episodes that a run can need: each candidate goes through all stages with all trials."""
+    confirmed = 0 if is_greedy else CONFIRMATION_TRIALS
+    control = 0 if is_greedy else 2 * CONTROL_TRIALS * train * math.ceil(config.iterations / CONTROL_EVERY)
+    screened = config.gate.screen_tasks + config.gate.screen_sentries
+    per_candidate = 2 * (screened + train * (trials + confirmed) + guard * min(GUARD_TRIALS, trials))
+    return control + config.iterations * (train + per_candidate)
+
+
+def _noise_text(outlook: Outlook) -> str:
+    variance = f"{outlook.gate['pair_variance']:.3f} per pair"
+    if outlook.noise_pairs:
+        return f"{variance}, measured on {count(outlook.noise_pairs, 'pair')} of the incumbent against itself"
+    return f"{variance}, assumed; a run measures it before its first candidate is tested"
+
+
+def _noise(place: Place) -> SelfCheckEntry | None:
+    """Return the latest control of this environment that measured the incumbent against itself."""
+    with reading(place) as ledger:
+        for run in ledger.runs() if ledger else []:
+            if ledger and run.environment == place.config.environment:
+                measured = [check for check in ledger.self_checks(run.run_id) if check.is_passed and check.pairs]
+                if measured:
+                    return measured[-1]
+    return None
 
 
 def _model_name(settings: ModelSettings) -> str:

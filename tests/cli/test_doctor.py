@@ -35,7 +35,7 @@ def test_missing_key_dirty_harness_and_unfinished_business_are_found(evolve, wor
     assert "OPENAI_API_KEY" in found["model m"]["mend"]
     assert found["repository"]["blocks"]
     assert found["stop file"]["status"] == "warn"
-    assert found["ledger"]["detail"] == "1 runs"
+    assert found["ledger"]["detail"] == "1 run"
 
 
 def test_unreachable_model_is_missing(evolve, workspace, monkeypatch):
