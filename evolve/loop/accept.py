@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from evolve.errors import UserError
+from evolve.errors import StoreError, UserError
 from evolve.records import Candidate, Decision, Verdict
-from evolve.repository import Repository, Trailers, accept_candidate, harness_folder
+from evolve.repository import Repository, Trailers, accept_candidate, harness_folder, run_branch
 from evolve.store import CandidateEntry, Ledger
 
 
@@ -52,11 +52,13 @@ def take(repository: Repository, ledger: Ledger, candidate_id: str, *, date: dat
     """Commit an accepted candidate onto the user's branch and return the commit; taken already is done.
 
     Raises:
-        UserError: the gate did not accept it, or its evidence is not what the ledger says.
+        UserError: the gate did not accept it.
+        StoreError: its evidence is not what was written down when it was accepted.
         RepositoryError: the user's harness is not the candidate's parent or has uncommitted changes.
     """
     entry = ledger.candidate(candidate_id)
     verdict = _accepted_verdict(ledger, entry)
+    _check_evidence(repository, ledger, entry, verdict)
     commit = accept_candidate(
         repository,
         entry.candidate,
@@ -76,3 +78,27 @@ def _accepted_verdict(ledger: Ledger, entry: CandidateEntry) -> Verdict:
     if ledger.run(entry.candidate.run_id).config["gate"]["policy"] == "explore":
         raise UserError(f"candidate {name} comes from an `explore` run, whose candidates are never committed")
     return entry.verdict
+
+
+def _check_evidence(repository: Repository, ledger: Ledger, entry: CandidateEntry, verdict: Verdict) -> None:
+    """Compare what is on record three times: rows of stages, the verdict, and the commit on the run's branch."""
+    candidate = entry.candidate
+    name, branch = candidate.candidate_id, run_branch(candidate.run_id)
+    sealed = repository.find_candidate(name, within=branch) if repository.resolve(branch) else None
+    if sealed is None:
+        short = branch.removeprefix("refs/heads/")
+        raise StoreError(
+            f"candidate {name} has no commit on branch {short}, so its evidence cannot be checked; restore the branch, "
+            f"or let `evolve run --resume {candidate.run_id}` finish"
+        )
+    trees = {repository.harness_tree(commit, candidate.environment) for commit in (sealed, candidate.commit)}
+    is_same = (
+        tuple(ledger.stages(name)) == verdict.stages
+        and repository.trailers(sealed).evidence == verdict.evidence_digest
+        and len(trees) == 1
+    )
+    if not is_same:
+        raise StoreError(
+            f"the evidence on candidate {name} is not the one that commit {sealed[:12]} was made with "
+            f"({repository.trailers(sealed).evidence}); restore ledger and repository from a copy"
+        )

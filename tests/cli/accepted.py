@@ -6,7 +6,7 @@ from pathlib import Path
 from evolve.harness.digest import harness_digest
 from evolve.loop.accept import seal_accepted
 from evolve.records import Candidate, Decision, FailureClass, Layer, Pattern, Proposal, StageResult, Verdict
-from evolve.repository import candidate_ref, harness_folder, open_repository
+from evolve.repository import candidate_ref, harness_folder, open_repository, run_branch
 from evolve.store import Ledger, RunStatus
 from evolve.workspace import Workspace
 
@@ -33,6 +33,7 @@ def add_accepted(root: Path, count: int = 1) -> list[str]:
             ledger.save_verdict(verdict)
             names.append(candidate.candidate_id)
             parent = seal_accepted(repository, candidate, verdict, date=DATE)
+        repository.update_ref(run_branch(RUN), parent, None)
         ledger.finish_run(RUN, RunStatus.DONE, "all iterations done")
     return names
 
