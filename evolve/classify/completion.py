@@ -5,6 +5,13 @@ standard library only, no module state, no annotations that need an import.
 """
 
 import re
+from typing import Any
+
+
+def published_pattern(schema: dict[str, Any]) -> Any:
+    """Return the pattern that a parameter's schema gives, as `pattern` or within its description, or None."""
+    said = re.search(r"\^\S+\$", str(schema.get("description", "")))
+    return schema.get("pattern", said.group() if said else None)
 
 
 def fits(value: object, pattern: str) -> bool:
@@ -28,12 +35,8 @@ def completed(value: object, pattern: object) -> str | None:
     The value must hold the free part as a word of its own, bare ("order 1512") or behind the fixed letters
     however written ("o1512"); other letters joined to it ("S-1512") mean something else.
     """
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, str | int)
-        or not isinstance(pattern, str)
-        or fits(value, pattern)
-    ):
+    is_word = isinstance(value, str | int) and not isinstance(value, bool)
+    if not is_word or not isinstance(pattern, str) or fits(value, pattern):
         return None
     parts = fixed_and_free(pattern)
     if parts is None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from evolve.classify.completion import completed, fits
+from evolve.classify.completion import completed, fits, published_pattern
 from evolve.classify.masking import masked_for, schema_of
 from evolve.classify.near import near_match
 from evolve.classify.readings import is_complete, read_calls, spoken_actions
@@ -141,11 +141,11 @@ def outside_enum(episode: Episode, tools: Sequence[Tool]) -> Iterator[Signal]:
 
 
 def outside_pattern(episode: Episode, tools: Sequence[Tool]) -> Iterator[Signal]:
-    """Find values that their schema's pattern does not fit; the key is parameter, and whether they can be completed."""
+    """Find values outside their published pattern; the key is parameter, and whether one completion exists."""
     for step, call in calls(episode):
         properties = schema_of(call.tool, tools).get("properties", {})
         for name, value in sorted(call.arguments.items()):
-            pattern = properties.get(name, {}).get("pattern")
+            pattern = published_pattern(properties.get(name, {}))
             if pattern is not None and not fits(value, pattern):
                 near = completed(value, pattern)
                 detail = {"tool": call.tool, "argument": name, "value": value, "near": near}

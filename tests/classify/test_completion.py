@@ -2,7 +2,7 @@
 
 import pytest
 
-from evolve.classify.completion import completed, fits
+from evolve.classify.completion import completed, fits, published_pattern
 
 ORDER = "^O-[0-9]{4}$"
 
@@ -52,6 +52,21 @@ def test_a_value_that_holds_just_the_free_part_is_completed(value: object, patte
 def test_what_fits_or_is_ambiguous_or_of_another_form_is_left(value: object, pattern: object) -> None:
     """Nothing is guessed: other lengths, other letters, several candidates and patterns of other forms give None."""
     assert completed(value, pattern) is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "pattern"),
+    [
+        ({"type": "string", "pattern": ORDER}, ORDER),
+        ({"type": "string", "description": f"The order, {ORDER} as on the bill."}, ORDER),
+        ({"type": "string", "description": "^S-[0-9]$", "pattern": ORDER}, ORDER),
+        ({"type": "string", "description": "Costs 5 $ or more."}, None),
+        ({}, None),
+    ],
+)
+def test_a_pattern_is_published_as_such_or_in_the_description(schema: dict[str, str], pattern: str | None) -> None:
+    """Both places count, since decoders that enforce `pattern` make schemas put it in words."""
+    assert published_pattern(schema) == pattern
 
 
 def test_a_pattern_that_cannot_be_compiled_finds_no_fault() -> None:

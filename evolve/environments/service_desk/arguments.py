@@ -38,8 +38,8 @@ def _wrong_value(name: str, value: object, schema: Json) -> str | None:
         return f"must be one of {', '.join(schema['enum'])}."
     if kind == "string" and not str(value).strip():
         return "must not be empty."
-    if "pattern" in schema and not re.fullmatch(schema["pattern"], str(value)):
-        return f"must be {schema['pattern'][1:3]} and four digits."
+    if "description" in schema and not re.fullmatch(schema["description"], str(value)):
+        return f"must be {schema['description'][1:3]} and four digits."
     if name == "email" and not EMAIL.fullmatch(str(value)):
         return "must be an email address."
     if name == "statement" and len(str(value)) > LONGEST_STATEMENT:

@@ -17,7 +17,8 @@ STATUS_AFTER: dict[str, SubscriptionStatus] = {"pause": "paused", "resume": "act
 
 
 def _id(letter: str) -> Json:
-    return {"type": "string", "pattern": f"^{letter}-[0-9]{{4}}$"}
+    """Describe an id by its pattern; as a `pattern`, decoders that enforce one would make up an id of that form."""
+    return {"type": "string", "description": f"^{letter}-[0-9]{{4}}$"}
 
 
 def _enum(*values: str) -> Json:
