@@ -47,6 +47,8 @@ class Tally:
         return self.finished + self.reused >= self.wanted
 
     def __str__(self) -> str:
+        if not self.wanted:
+            return f"{self.purpose} · {monotonic() - self.began:.0f} s"
         tokens = self.usage.prompt_tokens + self.usage.completion_tokens
         parts = [
             f"{self.purpose} {self.finished + self.reused}/{self.wanted} episodes",

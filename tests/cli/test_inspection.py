@@ -1,6 +1,10 @@
 """What is on record of a run, as people and programs read it."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -134,6 +138,22 @@ def test_plan_uses_the_tokens_that_earlier_runs_measured(evolve, played):
     plan = evolve("plan", *config, "--set", price, "--json").document
     assert plan["tokens_at_most"] == round(plan["requests_at_most"] * plan["tokens_per_request"])
     assert plan["cost_usd_at_most"] > 0
+
+
+def test_interrupted_run_ends_with_130_and_goes_on_when_resumed(evolve, workspace):
+    """Ctrl-C ends a run cleanly: exit code 130, the run on record as stopped; --resume finishes it."""
+    options = ["-C", str(workspace), "--config", str(workspace / "my.toml"), "--iterations", "1", "--json"]
+    options += ["--set", "environments.household.train=60", "--set", "rollout.concurrency=1"]
+    command = [sys.executable, "-m", "evolve", "run", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not (workspace / "traces/household/train").exists():
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130, err
+    assert json.loads(out)["status"] == "stopped"
+    again = ["--set", "rollout.concurrency=8"]
+    assert evolve("run", "--resume", *options, *again).document["status"] == "done"
 
 
 def test_resuming_a_finished_run_asks_nothing_and_changes_nothing(evolve, played):
