@@ -191,7 +191,7 @@ async def measure_engine(case: Case, episodes: int, url: str, folder: Path) -> d
 
             took = await timed(work)
         await model.close()
-        archive.close()
+        await archive.close()
     return took
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from evolve.records import Episode
@@ -18,6 +19,15 @@ T = TypeVar("T")
 Enter = Callable[[Ledger, Episode, Place], None]
 
 
+@dataclass(frozen=True)
+class _Waiting:
+    """An episode that is to be written; the future is done when it is on the disk."""
+
+    episode: Episode
+    enter: Enter
+    written: asyncio.Future[None]
+
+
 class Archive:
     """Episodes by id, each written once however often a run is killed and resumed."""
 
@@ -25,6 +35,8 @@ class Archive:
         self._ledger = ledger
         self._traces = traces
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="archive")
+        self._queue: list[_Waiting] = []
+        self._writer: asyncio.Task[None] | None = None
 
     def of_run(self, run_id: str) -> RunArchive:
         """Return the archive as one run uses it."""
@@ -34,8 +46,10 @@ class Archive:
         """Return the archive as one look at the held-out tasks uses it."""
         return LookArchive(self, look_id)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Finish what is queued and end the thread."""
+        if self._writer is not None:
+            await self._writer
         self._thread.shutdown(wait=True)
 
     async def find(self, episode_ids: Sequence[str]) -> dict[str, Episode]:
@@ -43,24 +57,52 @@ class Archive:
         return await self._on_thread(lambda: dict(self._find(episode_ids)))
 
     async def write(self, episode: Episode, enter: Enter) -> None:
-        """Write the trace, then its row."""
-        await self._on_thread(lambda: enter(self._ledger, episode, self._traces.append(episode)))
+        """Write the trace, then its row. Episodes that end while others are being written are written together."""
+        waiting = _Waiting(episode, enter, asyncio.get_running_loop().create_future())
+        self._queue.append(waiting)
+        if self._writer is None:
+            self._writer = asyncio.create_task(self._write_queue())
+        await waiting.written
 
     async def enter_known(self, episodes: Sequence[Episode], enter: Enter) -> None:
         """Write rows for episodes whose traces are on record."""
         await self._on_thread(lambda: self._enter_known(episodes, enter))
 
+    async def _write_queue(self) -> None:
+        try:
+            while self._queue:
+                batch, self._queue = self._queue, []
+                await self._write_batch(batch)
+        finally:
+            self._writer = None
+
+    async def _write_batch(self, batch: Sequence[_Waiting]) -> None:
+        """Write a batch and tell each episode's waiter how it went."""
+        failure: Exception | None = None
+        try:
+            await self._on_thread(lambda: self._enter_new(batch))
+        except Exception as error:  # told to all who wait, and raised there
+            failure = error
+        for waiting in batch:
+            if not waiting.written.done():
+                waiting.written.set_result(None) if failure is None else waiting.written.set_exception(failure)
+
+    def _enter_new(self, batch: Sequence[_Waiting]) -> None:
+        places = [self._traces.append(waiting.episode) for waiting in batch]
+        with self._ledger.together():
+            for waiting, place in zip(batch, places, strict=True):
+                waiting.enter(self._ledger, waiting.episode, place)
+
     def _find(self, episode_ids: Sequence[str]) -> Iterator[tuple[str, Episode]]:
-        for name in episode_ids:
-            row = self._ledger.episode_row(name)
-            if row is not None and row.status == "done":
-                yield name, self._traces.read(row.trace_path, row.trace_offset)
+        for name, place in self._ledger.places(episode_ids).items():
+            yield name, self._traces.read(*place)
 
     def _enter_known(self, episodes: Sequence[Episode], enter: Enter) -> None:
-        for episode in episodes:
-            row = self._ledger.episode_row(episode.episode_id)
-            if row is not None:
-                enter(self._ledger, episode, Place(row.trace_path, row.trace_offset))
+        with self._ledger.together():
+            for episode in episodes:
+                row = self._ledger.episode_row(episode.episode_id)
+                if row is not None:
+                    enter(self._ledger, episode, Place(row.trace_path, row.trace_offset))
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

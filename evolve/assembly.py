@@ -124,7 +124,7 @@ async def open_bench(
                 finally:
                     await cached.close()
     finally:
-        archive.close()
+        await archive.close()
 
 
 def rollout_limits(config: Config) -> RolloutLimits:

@@ -81,18 +81,17 @@ class Rollout:
         self._progress.report(Started(purpose, len(set(names)), len(known)))
         missing = {name: job for name, job in zip(names, jobs, strict=True) if name not in known}
         known |= await self._play_all(missing, purpose)
-        await self._link(jobs, names, known, purpose)
+        linked = {(name, job.arm) for name, job in missing.items()}
+        await self._link([(n, j) for n, j in zip(names, jobs, strict=True) if (n, j.arm) not in linked], known, purpose)
         return [known[name] for name in names]
 
     def _name(self, job: Job) -> str:
         return episode_id(self.environment.card, job.task, job.trial, self.model.fingerprint, job.runtime.digest)
 
-    async def _link(
-        self, jobs: Sequence[Job], names: Sequence[str], known: dict[str, Episode], purpose: Purpose
-    ) -> None:
-        """Note for each arm which episodes it used, also those that were on record or that two arms share."""
-        for arm in sorted({job.arm for job in jobs}):
-            mine = [known[name] for name, job in zip(names, jobs, strict=True) if job.arm == arm]
+    async def _link(self, jobs: Series, known: dict[str, Episode], purpose: Purpose) -> None:
+        """Note for each arm which episodes it used that were on record, or that it shares with another arm."""
+        for arm in sorted({job.arm for _, job in jobs}):
+            mine = [known[name] for name, job in jobs if job.arm == arm]
             await self._archive.link(mine, arm=arm, purpose=purpose)
 
     async def _play_all(self, jobs: dict[str, Job], purpose: Purpose) -> dict[str, Episode]:

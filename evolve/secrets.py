@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -27,6 +28,12 @@ _SHAPES = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_MARKS = (
+    *(b"sk-", b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_", b"glpat-", b"hf_", b"gsk_", b"xox"),
+    *(b"AKIA", b"ASIA", b"AIza", b"npm_", b"pypi-", b"eyJ", b"PRIVATE KEY"),
+)
+"""Each shape holds one of these. Looking for them is a hundred times faster than looking for the shapes."""
+
 
 def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the values of variables that are named like credentials, longest first."""
@@ -44,6 +51,12 @@ def remove_secrets(text: str, values: Collection[str] = ()) -> str:
     for value in values:
         text = text.replace(value, REMOVED) if value else text
     return _SHAPES.sub(REMOVED, text)
+
+
+def may_hold_secret(line: bytes, values: Collection[str] = ()) -> bool:
+    """Say whether a line of JSON can hold a secret; False is sure, True asks for a closer look."""
+    written = (json.dumps(value, ensure_ascii=False)[1:-1].encode() for value in values if value)
+    return any(mark in line for mark in _MARKS) or any(value in line for value in written)
 
 
 def scrub(value: Any, values: Collection[str] = ()) -> Any:

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from evolve.errors import StoreError
 from evolve.records import Episode, Split
-from evolve.secrets import scrub
+from evolve.secrets import may_hold_secret, scrub
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _BLOCK = 65536
@@ -48,12 +48,17 @@ class Traces:
     def append(self, episode: Episode) -> Place:
         """Write an episode at the end of its file and return its place once it is on the disk."""
         path = _path_of(episode)
-        line = orjson.dumps(scrub(episode.model_dump(mode="json"), self._secrets)) + b"\n"
+        line = self._scrubbed(episode.model_dump_json().encode()) + b"\n"
         with _store_errors(self._root / path), _locked(self._root / path) as file:
             offset = _drop_torn_line(file)
             _write_all(file, line)
             os.fsync(file)
         return Place(path, offset)
+
+    def _scrubbed(self, line: bytes) -> bytes:
+        if not may_hold_secret(line, self._secrets):
+            return line
+        return orjson.dumps(scrub(orjson.loads(line), self._secrets))
 
     def read(self, path: str, offset: int) -> Episode:
         """Return the episode whose line begins at `offset`."""

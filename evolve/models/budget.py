@@ -6,6 +6,7 @@ So a limit holds however many requests are under way. Reused completions never c
 from __future__ import annotations
 
 from types import TracebackType
+from typing import NamedTuple
 
 from evolve.errors import BudgetSpent
 from evolve.models.settings import Price
@@ -29,6 +30,7 @@ class Budget:
         self.tokens = tokens
         self.spent = spent or Usage()
         self._open: set[Reservation] = set()
+        self._set_aside = _Sum()
 
     def reserve(self, expected: Usage) -> Reservation:
         """Set aside what a request may use.
@@ -36,19 +38,19 @@ class Budget:
         Raises:
             BudgetSpent: spent, under way and expected together exceed a limit; nothing is set aside.
         """
-        sums = self.spent + expected
-        for reservation in self._open:
-            sums += reservation.expected
-        self._check("USD", self.usd, sums.cost_usd or 0.0, self.spent.cost_usd or 0.0)
-        self._check("tokens", self.tokens, _tokens(sums), _tokens(self.spent))
+        needed = self._set_aside.plus(expected).plus(self.spent)
+        self._check("USD", self.usd, needed.usd, self.spent.cost_usd or 0.0)
+        self._check("tokens", self.tokens, needed.tokens, _tokens(self.spent))
         reservation = Reservation(self, expected)
         self._open.add(reservation)
+        self._set_aside = self._set_aside.plus(expected)
         return reservation
 
     def settle(self, reservation: Reservation, usage: Usage) -> None:
         """Put what a request really used in place of what was set aside. A second time changes nothing."""
         if reservation in self._open:
             self._open.remove(reservation)
+            self._set_aside = self._set_aside.less(reservation.expected) if self._open else _Sum()
             self.spent += usage
 
     @staticmethod
@@ -58,6 +60,19 @@ class Budget:
                 f"the budget of {limit:g} {unit} is used up: {spent:g} spent, "
                 f"{needed:g} with the requests under way and the next one at its longest"
             )
+
+
+class _Sum(NamedTuple):
+    """What all open reservations come to, kept up so that a request costs the same however many there are."""
+
+    tokens: int = 0
+    usd: float = 0.0
+
+    def plus(self, usage: Usage) -> _Sum:
+        return _Sum(self.tokens + _tokens(usage), self.usd + (usage.cost_usd or 0.0))
+
+    def less(self, usage: Usage) -> _Sum:
+        return _Sum(self.tokens - _tokens(usage), self.usd - (usage.cost_usd or 0.0))
 
 
 class Reservation:

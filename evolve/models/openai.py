@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+import aiohttp
 import openai
 import orjson
-from openai import RequestOptions
 
 from evolve.errors import ProviderError
 from evolve.models.calls import call_id, read_call
@@ -23,9 +23,6 @@ from evolve.models.retry import Attempt, Transient
 from evolve.models.settings import ModelSettings, Price
 from evolve.protocols import ModelRequest
 from evolve.records import Completion, Json, ModelFingerprint, Usage
-
-# Typed methods of the SDK walk through every message; bytes go out as they are, 84 kB at half the cost.
-AS_JSON: RequestOptions = {"headers": {"Content-Type": "application/json"}}
 
 
 class OpenAIModel:
@@ -43,7 +40,7 @@ class OpenAIModel:
         self._settings = settings
         self._environ = environ
         self._trusts_proxies = trusts_proxies
-        self._client: openai.AsyncOpenAI | None = None
+        self._line: Line | None = None
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self._settings.id!r} at {self._settings.base_url})"
@@ -77,37 +74,31 @@ class OpenAIModel:
 
     async def close(self) -> None:
         """Close the connections."""
-        if self._client is not None:
-            await self._client.close()
-            self._client = None
+        if self._line is not None:
+            await self._line.close()
+            self._line = None
 
     async def _attempt(self, body: bytes, turn: int) -> Completion:
         where = f"model {self._settings.id!r} at {self._settings.base_url}"
         try:
             async with asyncio.timeout(self._settings.timeout_s):
-                answer = await self._connected().post(
-                    "/chat/completions", content=body, cast_to=object, options=AS_JSON
-                )
-        except openai.APIStatusError as error:
-            return self._refusal(error, where)
+                status, headers, answer = await self._connected().post(body)
         except TimeoutError:
             raise Transient(f"{where} did not answer within {self._settings.timeout_s:g} s (timeout_s)") from None
-        except openai.APIConnectionError as error:
-            raise Transient(f"{where} cannot be reached ({_root(error)}): is it up, is base_url right?") from error
-        except (openai.APIError, ValueError) as error:
+        except aiohttp.ClientError as error:
+            raise Transient(f"{where} cannot be reached ({error}): is it up, is base_url right?") from error
+        if status >= 400:
+            return self._refusal(status, headers, answer, where)
+        try:
+            read = orjson.loads(answer)
+        except orjson.JSONDecodeError as error:
             raise Transient(f"{where} did not answer with JSON ({error})") from error
-        return read_completion(answer, turn=turn, price=self._settings.price, where=where)
+        return read_completion(read, turn=turn, price=self._settings.price, where=where)
 
-    def _connected(self) -> openai.AsyncOpenAI:
-        if self._client is None:
-            self._client = openai.AsyncOpenAI(
-                api_key=self._key(),
-                base_url=self._settings.base_url,
-                max_retries=0,  # the SDK would retry a 500 that says the model's call did not parse
-                timeout=None,  # each attempt has one limit for all of it; the SDK's is for each read
-                http_client=openai.DefaultAioHttpClient(trust_env=self._trusts_proxies),
-            )
-        return self._client
+    def _connected(self) -> Line:
+        if self._line is None:
+            self._line = Line(self._key(), self._settings.base_url, trusts_proxies=self._trusts_proxies)
+        return self._line
 
     def _key(self) -> str:
         name = self._settings.api_key_env
@@ -121,21 +112,50 @@ class OpenAIModel:
             )
         return key
 
-    def _refusal(self, error: openai.APIStatusError, where: str) -> Completion:
-        refusal: Json = error.body if isinstance(error.body, dict) else {}
-        message = str(refusal.get("message") or error.response.text[:500])
+    def _refusal(self, status: int, headers: Mapping[str, str], answer: bytes, where: str) -> Completion:
+        refusal = _error_in(answer)
+        message = str(refusal.get("message") or answer[:500].decode(errors="replace"))
         names = (str(refusal.get("code")), str(refusal.get("type")))
         if _says(self._settings.context_markers, names, message):
             return Completion(text="", finish_reason="context_full")
         if _says(self._settings.malformed_markers, names, message):
             written = str(refusal.get("failed_generation") or "")
             return Completion(text=written, finish_reason="malformed", malformed=message)
-        said = f"{where} answered HTTP {error.status_code}: {message}"
-        if error.status_code in (408, 409, 429) or error.status_code >= 500:
-            raise Transient(said, retry_after=error.response.headers.get("retry-after")) from error
-        if error.status_code in (401, 403):
+        said = f"{where} answered HTTP {status}: {message}"
+        if status in (408, 409, 429) or status >= 500:
+            raise Transient(said, retry_after=headers.get("retry-after"))
+        if status in (401, 403):
             said += f" (the key comes from the environment variable {self._settings.api_key_env})"
-        raise ProviderError(said) from error
+        raise ProviderError(said)
+
+
+class Line:
+    """The connections to one endpoint.
+
+    Address, key and headers are the SDK's. Bodies do not take its way: it walks through messages, requests and
+    answers for ten times as long as sending them takes, so bytes go straight to the transport that it uses.
+    """
+
+    def __init__(self, key: str, base_url: str, *, trusts_proxies: bool) -> None:
+        client = openai.OpenAI(api_key=key, base_url=base_url)
+        self._url = f"{str(client.base_url).rstrip('/')}/chat/completions"
+        headers = client.auth_headers | client.default_headers
+        self._session = aiohttp.ClientSession(
+            headers={name: value for name, value in headers.items() if isinstance(value, str)},
+            connector=aiohttp.TCPConnector(limit=0),  # how many requests are under way is the rollout's business
+            timeout=aiohttp.ClientTimeout(total=None),  # each attempt has one limit for all of it
+            trust_env=trusts_proxies,
+        )
+        client.close()
+
+    async def post(self, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        """Send a request and return status, headers and body of what comes back."""
+        async with self._session.post(self._url, data=body) as answer:
+            return answer.status, answer.headers, await answer.read()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._session.close()
 
 
 def pinned_sampling(settings: ModelSettings) -> Json:
@@ -212,7 +232,11 @@ def _says(markers: tuple[str, ...], names: tuple[str, ...], message: str) -> boo
     return any(marker in names or marker in message for marker in markers)
 
 
-def _root(error: BaseException) -> BaseException:
-    """Return the first cause. The transport calls a refused connection a timeout, and only its cause says more."""
-    cause = error.__cause__ or error.__context__
-    return error if cause is None else _root(cause)
+def _error_in(answer: bytes) -> Json:
+    """Return the error object of a refusal; empty where the endpoint has another form."""
+    try:
+        read = orjson.loads(answer)
+    except orjson.JSONDecodeError:
+        return {}
+    error = read.get("error") if isinstance(read, dict) else None
+    return error if isinstance(error, dict) else read if isinstance(read, dict) else {}

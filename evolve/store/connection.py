@@ -66,6 +66,7 @@ class Store:
         self._is_read_only = is_read_only
         self._clock = clock
         self._turn = threading.RLock()
+        self._shared: Session | None = None
         path = _sqlite_path(url)
         self._name = str(path) if path else make_url(str(url)).render_as_string(hide_password=True)
         with self._errors():
@@ -97,8 +98,12 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Iterator[Session]:
-        with self._turn, self._errors(), Session(self._engine) as session:
-            yield session
+        with self._turn, self._errors():
+            if self._shared is not None:
+                yield self._shared
+                return
+            with Session(self._engine) as session:
+                yield session
 
     @contextmanager
     def _writing(self) -> Iterator[Session]:
@@ -106,8 +111,23 @@ class Store:
         if self._is_read_only:
             raise StoreError(f"ledger {self._name} was opened for reading only")
         engine = self._engine.execution_options(is_write=True)
-        with self._turn, self._errors(), Session(engine) as session, session.begin():
-            yield session
+        with self._turn, self._errors():
+            if self._shared is not None:
+                yield self._shared
+                return
+            with Session(engine) as session, session.begin():
+                yield session
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Make all writes of the block one: on the disk when it ends, or not made at all."""
+        with self._writing() as session:
+            is_outermost, self._shared = self._shared is None, session
+            try:
+                yield
+            finally:
+                if is_outermost:
+                    self._shared = None
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

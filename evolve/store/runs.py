@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from sqlalchemy import func
+from sqlalchemy import bindparam, func, insert, update
 from sqlmodel import Session, col, select
 
 from evolve.errors import SealError, UserError
 from evolve.records import Episode, Json, Pattern, Split, Usage
 from evolve.store.connection import Store
 from evolve.store.entries import EpisodeEntry, PatternEntry, Purpose, RunEntry, RunStatus, Totals
-from evolve.store.tables import CandidateRow, EpisodeRow, PatternRow, RunEpisodeRow, RunRow
+from evolve.store.tables import CandidateRow, EpisodeRow, PatternRow, Row, RunEpisodeRow, RunRow
+
+# What is done for each episode is done by fixed statements: objects and statements made anew cost five times as much.
+_EPISODES, _USES, _RUNS = (Row.metadata.tables[name] for name in ("episodes", "run_episodes", "runs"))
+_INSERT_EPISODE, _INSERT_USE = insert(_EPISODES), insert(_USES)
+_STATUS = select(_EPISODES.c.status).where(_EPISODES.c.episode_id == bindparam("episode_id"))
+_HAS_RUN = select(_RUNS.c.run_id).where(_RUNS.c.run_id == bindparam("run_id"))
+_HAS_USE = select(_USES.c.run_id).where(*(column == bindparam(column.name) for column in _USES.primary_key))
+_AT_ONCE = 500
 
 _SUMMED = ("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd")
 
@@ -68,12 +76,24 @@ class Runs(Store):
         """
         if episode.split is Split.HELDOUT:
             raise SealError(f"episode {episode.episode_id} is held out and cannot be recorded in a run")
+        key = {"run_id": run_id, "arm": arm, "episode_id": episode.episode_id, "purpose": purpose.value}
         with self._writing() as session:
-            _find_run(session, run_id)
+            if session.connection().execute(_HAS_RUN, {"run_id": run_id}).first() is None:
+                raise _no_run(run_id)
             is_first = put_episode(session, episode, trace_path, trace_offset, at=self._now())
-            key = {"run_id": run_id, "arm": arm, "episode_id": episode.episode_id, "purpose": purpose.value}
-            if session.get(RunEpisodeRow, key) is None:
-                session.add(RunEpisodeRow(**key, is_first=is_first))
+            if session.connection().execute(_HAS_USE, key).first() is None:
+                session.connection().execute(_INSERT_USE, key | {"is_first": is_first})
+
+    def places(self, episode_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """Return, for those of the episodes that are done, the trace file and the byte at which the episode begins."""
+        found = {}
+        wanted = select(_EPISODES.c.episode_id, _EPISODES.c.trace_path, _EPISODES.c.trace_offset)
+        with self._reading() as session:
+            for start in range(0, len(episode_ids), _AT_ONCE):
+                some = _EPISODES.c.episode_id.in_(episode_ids[start : start + _AT_ONCE])
+                rows = session.connection().execute(wanted.where(some, _EPISODES.c.status == "done"))
+                found.update({name: (path, offset) for name, path, offset in rows})
+        return found
 
     def episode_row(self, episode_id: str) -> EpisodeEntry | None:
         """Return what is known of an episode, or None."""
@@ -141,26 +161,32 @@ class Runs(Store):
 
 def put_episode(session: Session, episode: Episode, trace_path: str, trace_offset: int, *, at: str) -> bool:
     """Write an episode's row where there is none or only a failed attempt; return whether there was none."""
-    row = session.get(EpisodeRow, episode.episode_id)
-    if row is None or row.status == "error":
-        session.merge(_episode_row(episode, trace_path, trace_offset, at))
-        session.flush()
-    return row is None
+    connection = session.connection()
+    status = connection.execute(_STATUS, {"episode_id": episode.episode_id}).scalar()
+    if status in (None, "error"):
+        values = _columns(episode, trace_path, trace_offset, at)
+        is_it = _EPISODES.c.episode_id == episode.episode_id
+        connection.execute(_INSERT_EPISODE, values) if status is None else connection.execute(
+            update(_EPISODES).where(is_it), values
+        )
+    return status is None
 
 
-def _episode_row(episode: Episode, trace_path: str, trace_offset: int, at: str) -> EpisodeRow:
-    names = set(EpisodeRow.model_fields) & set(Episode.model_fields) - {"score", "steps", "faults"}
-    return EpisodeRow(
-        **{name: getattr(episode, name) for name in names},
+_SAME_NAMES = sorted(set(EpisodeRow.model_fields) & set(Episode.model_fields) - {"score", "steps", "faults"})
+
+
+def _columns(episode: Episode, trace_path: str, trace_offset: int, at: str) -> Json:
+    return {
+        **{name: getattr(episode, name) for name in _SAME_NAMES},
         **episode.usage.model_dump(),
-        success=episode.is_success,
-        score=episode.score.value if episode.score else None,
-        steps=len(episode.steps),
-        faults=len(episode.faults),
-        trace_path=trace_path,
-        trace_offset=trace_offset,
-        recorded_at=at,
-    )
+        "success": episode.is_success,
+        "score": episode.score.value if episode.score else None,
+        "steps": len(episode.steps),
+        "faults": len(episode.faults),
+        "trace_path": trace_path,
+        "trace_offset": trace_offset,
+        "recorded_at": at,
+    }
 
 
 def _pattern_row(run_id: str, iteration: int, pattern: Pattern) -> PatternRow:
@@ -179,8 +205,12 @@ def _pattern_row(run_id: str, iteration: int, pattern: Pattern) -> PatternRow:
 def _find_run(session: Session, run_id: str) -> RunRow:
     row = session.get(RunRow, run_id)
     if row is None:
-        raise UserError(f"the ledger has no run {run_id!r}; `evolve runs list` shows those it has")
+        raise _no_run(run_id)
     return row
+
+
+def _no_run(run_id: str) -> UserError:
+    return UserError(f"the ledger has no run {run_id!r}; `evolve runs list` shows those it has")
 
 
 def _require_same(row: RunRow, asked: Json) -> None:

@@ -352,7 +352,7 @@ def test_an_answer_out_of_turn_ends_the_worker():
             worker = await pool.start_episode({"action.py": rule(body, top=ESCAPE)}, OPENING)
             await ask_one(worker)
             await asyncio.sleep(0.05)
-            assert (await ask_one(worker, "action.stock")).fault == "crashed"
+            assert (await ask_one(worker, "action.stock")).fault in ("nonsense", "crashed")
 
     asyncio.run(playing())
 

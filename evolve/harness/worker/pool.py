@@ -53,6 +53,7 @@ class WorkerPool:
         self._layers = layers
         self._zygote: Zygote | None = None
         self._isolation: Isolation | None = None
+        self._channels: set[Channel] = set()
         self._restart = asyncio.Lock()
         self._starting = asyncio.Semaphore(STARTING_AT_ONCE)
 
@@ -89,7 +90,7 @@ class WorkerPool:
             WorkerError: no worker starts, or the isolation is below the minimum.
         """
         try:
-            _, channel = await self._fork(await self._living_zygote(), Kind.SELF_TEST, self._layers)
+            _, channel = self._fork(await self._living_zygote(), Kind.SELF_TEST, self._layers)
             try:
                 report = orjson.loads(await channel.hear(START_TIMEOUT_S))
             except Broken as broken:
@@ -104,6 +105,8 @@ class WorkerPool:
 
     async def close(self) -> None:
         """End the zygote and all workers."""
+        for channel in self._channels:
+            channel.end(Broken("crashed", "the pool of workers was closed"))
         if self._zygote is not None:
             zygote, self._zygote = self._zygote, None
             await zygote.close()
@@ -163,7 +166,7 @@ class WorkerPool:
         """Return a worker that has locked itself in; a zygote that died in the meantime is replaced once."""
         for attempt in (1, 2):
             zygote = await self._living_zygote()
-            number, channel = await self._fork(zygote, Kind.FORK, self.isolation.layers)
+            number, channel = self._fork(zygote, Kind.FORK, self.isolation.layers)
             try:
                 word = orjson.loads(await channel.hear(START_TIMEOUT_S))
             except Broken as broken:
@@ -189,12 +192,13 @@ class WorkerPool:
                 self._zygote = await Zygote.spawn()
             return self._zygote
 
-    async def _fork(self, zygote: Zygote, kind: Kind, layers: Layers) -> tuple[int, Channel]:
+    def _fork(self, zygote: Zygote, kind: Kind, layers: Layers) -> tuple[int, Channel]:
         try:
             number, ours = zygote.fork(kind, layers)
         except OSError as error:
-            channel = Channel()
+            channel = Channel(None)
             channel.end(Broken("crashed", f"the zygote is gone: {error}"))
             return 0, channel
-        _, channel = await asyncio.get_running_loop().create_connection(Channel, sock=ours)
+        channel = Channel(ours)
+        self._channels = {known for known in self._channels if known.broken is None} | {channel}
         return number, channel
