@@ -133,7 +133,10 @@ def _default(field: dataclasses.Field[Any]) -> str:
 
 
 def _section(field: FieldInfo) -> type[BaseModel] | None:
-    kind = field.annotation
+    return _table_of(field.annotation)
+
+
+def _table_of(kind: Any) -> type[BaseModel] | None:
     return kind if inspect.isclass(kind) and issubclass(kind, BaseModel) else None
 
 
@@ -146,14 +149,13 @@ def _rows(name: str, field: FieldInfo, prefix: str, defaults: BaseModel | None) 
     """Yield the row of a key; a table of fixed form that is not set by default has its own keys below it."""
     key = f"{prefix}{name}"
     default = "required" if defaults is None else _shown(getattr(defaults, name))
-    inner = next((kind for kind in get_args(field.annotation) if inspect.isclass(kind) and kind is not Path), None)
-    is_table = inner is not None and issubclass(inner, BaseModel)
+    inner = next(filter(None, map(_table_of, get_args(field.annotation))), None)
     meaning = _unset(field.description or MEANINGS[key])
-    if is_table and key == "proposer.model":
+    if key == "proposer.model":
         yield _row(key, "table", default, f"{meaning}; its keys are those of `[model]`")
         return
-    yield _row(key, "table" if is_table else _type(field), default, meaning)
-    if inner is not None and is_table:
+    yield _row(key, "table" if inner else _type(field), default, meaning)
+    if inner is not None:
         for below, inner_field in inner.model_fields.items():
             yield from _rows(below, inner_field, f"{key}.", None)
 
