@@ -11,6 +11,8 @@ import pytest
 from test_architecture import LAYERS, PACKAGE
 
 from evolve.cli.app import NOUNS, VERBS, command
+from evolve.cli.exits import DONE, OUR_BUG
+from evolve.errors import EvolveError
 from evolve.harness.artifact import NOTE_CHARACTERS, SKILL_WORDS
 from evolve.harness.lint_code import MAX_BYTES, MAX_LINES
 from evolve.models.settings import ModelSettings
@@ -20,6 +22,7 @@ from evolve.records import ErrorKind, Strength
 ROOT = Path(__file__).parent.parent
 COMMANDS = ROOT / "evolve" / "cli" / "commands"
 DOCS = ROOT / "docs"
+PLACE = re.compile(r"`((?:evolve|prompts|docs|tests|benchmarks|traces)/[\w./-]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -137,6 +140,33 @@ def test_layers_are_those_that_the_imports_are_held_to() -> None:
 def is_there(name: str) -> bool:
     path = PACKAGE / name.replace(".", "/")
     return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+@pytest.mark.parametrize("path", pages(), ids=lambda path: path.name)
+def test_paths_are_there(path: Path) -> None:
+    """A file or folder of the repository that a page names in backticks exists."""
+    named = PLACE.findall(path.read_text("utf-8"))
+    assert [place for place in named if not (ROOT / place).exists()] == []
+
+
+def test_exit_codes_are_all_explained() -> None:
+    """The table of exit codes has those of the error tree, 0 and 1."""
+    codes = {DONE, OUR_BUG, *(error.exit_code for error in errors_below(EvolveError))}
+    assert first_column(page("cli.md"), "exit code") == [str(code) for code in sorted(codes)]
+
+
+def errors_below(error: type[EvolveError]) -> Iterator[type[EvolveError]]:
+    for child in error.__subclasses__():
+        yield child
+        yield from errors_below(child)
+
+
+def test_variables_are_all_explained() -> None:
+    """The table of variables has each that the code looks up by name, and none that it does not name."""
+    source = "\n".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
+    shown = first_column(page("configuration.md"), "variable")
+    assert [name for name in shown if f'"{name}"' not in source] == []
+    assert set(re.findall(r"""environ(?:\.get\(|\[)"([A-Z_]+)\"""", source)) - {"PATH"} <= set(shown)
 
 
 def test_error_kinds_are_all_explained() -> None:
