@@ -11,23 +11,32 @@ from evolve.cli.options import AsJson, Assignments, ConfigFile, EnvironmentName,
 
 def plan(
     env: EnvironmentName = None,
-    gain: Annotated[
+    wish: Annotated[
         float | None,
-        typer.Option(metavar="POINTS", help="The gain you hope for, in points per task.", show_default=False),
+        typer.Option(
+            "--wish",
+            "--gain",
+            min=0.0,
+            metavar="GAIN",
+            help="The gain you hope for: points per task (5), or a share of the score (0.05).",
+            show_default=False,
+        ),
     ] = None,
     config: ConfigFile = None,
     assignments: Assignments = None,
     workspace: InWorkspace = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a run would do: tasks, trials, the smallest gain it can see, and what it costs at most.
+    """Say what a run would do: tasks, trials, noise, the smallest gain it can see, what it takes and costs at most.
 
-    Asks no model. Noise and tokens are as measured in this workspace's earlier runs, where there are any.
+    Asks no model. Noise, requests, tokens and seconds are as measured in this workspace's earlier runs with the same
+    model, where there are any.
     """
     from evolve.cli.outlook import look_ahead, outlook_text
     from evolve.cli.output import show
     from evolve.cli.place import find_place
 
     place = find_place(workspace, file=config, assignments=assignments, flags={"environment": env})
-    outlook = look_ahead(place, wished_gain=None if gain is None else gain / 100.0)
+    share = wish if wish is None or wish < 1.0 else wish / 100.0
+    outlook = look_ahead(place, wished_gain=share)
     show(outlook.model_dump(mode="json"), outlook_text(outlook), as_json=as_json)
