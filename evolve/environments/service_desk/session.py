@@ -19,8 +19,8 @@ from evolve.records import Call, ErrorKind, Json, Observation, Opening, Score, T
 SYSTEM = (
     "You work at a shop's service desk. The ticket is all that the customer says. Do what it asks if policy allows it, "
     "look up what you do not know, and always end with close_ticket. resolution: done, refused (policy forbids it) or "
-    "escalated (a team took over). statement: done names the order or subscription id and any amount paid back, "
-    "refunded or credited; refused names the reason code and ref of the refusal; escalated names the order id. "
+    "escalated (a team took over). In the statement, quote the answer that settled the ticket, with its id and amount, "
+    "or its reason code and ref. "
     "Refund the item or fee concerned, not the order. Goodwill credit: what is asked, up to the cap."
 )
 NO_TOOL = "No tool was called. The customer sees nothing until close_ticket."
@@ -101,9 +101,9 @@ class DeskSession:
         return rule.refuse(attempt)
 
 
-def _run(desk: Desk, call: Call) -> Json:
+def _run(desk: Desk, call: Call) -> Json | str:
     return TABLE[call.tool].run(desk, call.arguments)
 
 
-def _compact(result: Json) -> str:
-    return orjson.dumps(result).decode()
+def _compact(result: Json | str) -> str:
+    return result if isinstance(result, str) else orjson.dumps(result).decode()

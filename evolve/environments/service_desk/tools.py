@@ -1,4 +1,7 @@
-"""The desk's tools: one table of name, schema and handler. Handlers read or change the desk, and ask no policy."""
+"""The desk's tools: one table of name, schema and handler. Handlers read or change the desk, and ask no policy.
+
+Reads answer with rows; a change answers with a sentence that a closing statement can quote.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass
 from evolve.environments.service_desk.desk import Desk, Item, SubscriptionStatus, cents_of, money, plain
 from evolve.records import Json, Tool
 
-Handler = Callable[[Desk, Json], Json]
+Handler = Callable[[Desk, Json], Json | str]
 
 TEXT: Json = {"type": "string"}
 NUMBER: Json = {"type": "number"}
@@ -89,63 +92,63 @@ def get_subscription(desk: Desk, args: Json) -> Json:
     }
 
 
-def cancel_order(desk: Desk, args: Json) -> Json:
+def cancel_order(desk: Desk, args: Json) -> str:
     """Cancel a pending order and pay it back."""
     order = desk.orders[args["order_id"]]
     order.status = "cancelled"
     order.refunds.append(order.total)
-    return {"order_id": order.order_id, "status": order.status, "paid_back": money(order.total)}
+    return f"Done: {order.order_id} is cancelled, {money(order.total)} is paid back."
 
 
-def refund_order(desk: Desk, args: Json) -> Json:
+def refund_order(desk: Desk, args: Json) -> str:
     """Pay part of a delivered order back."""
     cents = cents_of(args["amount"])
     desk.orders[args["order_id"]].refunds.append(cents)
-    return {"order_id": args["order_id"], "refunded": money(cents)}
+    return f"Done: {args['order_id']} has {money(cents)} refunded."
 
 
-def change_address(desk: Desk, args: Json) -> Json:
+def change_address(desk: Desk, args: Json) -> str:
     """Send a pending order elsewhere."""
     desk.orders[args["order_id"]].address = plain(args["address"])
-    return {"order_id": args["order_id"], "address": args["address"]}
+    return f"Done: {args['order_id']} goes to {args['address']}."
 
 
-def exchange_item(desk: Desk, args: Json) -> Json:
+def exchange_item(desk: Desk, args: Json) -> str:
     """Swap the item of an order that is of the same product for another size."""
     order, new = desk.orders[args["order_id"]], desk.sizes[args["new_sku"]]
     old = next(item for item in order.items if item.sku in desk.sizes and desk.sizes[item.sku].product == new.product)
     order.items[order.items.index(old)] = Item(new.sku, f"{new.product} {new.size}", old.price)
     new.stock -= 1
-    return {"order_id": order.order_id, "exchanged": old.sku, "for": new.sku}
+    return f"Done: {old.sku} in {order.order_id} is exchanged for {new.sku}."
 
 
-def change_subscription(desk: Desk, args: Json) -> Json:
+def change_subscription(desk: Desk, args: Json) -> str:
     """Pause, resume or cancel a subscription, or put it on another plan."""
     this = desk.subscriptions[args["subscription_id"]]
     if args["action"] == "change_plan":
         this.plan = args["plan"]
-        return {"subscription_id": this.subscription_id, "plan": this.plan}
+        return f"Done: {this.subscription_id} is on plan {this.plan}."
     this.status = STATUS_AFTER[args["action"]]
     this.paused_for = args.get("months", 0)
-    return {"subscription_id": this.subscription_id, "status": this.status}
+    return f"Done: {this.subscription_id} is {this.status}."
 
 
-def issue_credit(desk: Desk, args: Json) -> Json:
+def issue_credit(desk: Desk, args: Json) -> str:
     """Give a customer goodwill credit."""
     cents = cents_of(args["amount"])
     desk.credits[args["customer_id"]] = cents
-    return {"credited": money(cents)}
+    return f"Done: {args['customer_id']} has {money(cents)} credited."
 
 
-def escalate(desk: Desk, args: Json) -> Json:
+def escalate(desk: Desk, args: Json) -> str:
     """Hand an order to another team."""
     desk.escalations[args["order_id"]] = args["queue"]
-    return {"order_id": args["order_id"], "escalated_to": args["queue"]}
+    return f"Escalated: {args['order_id']} is with {args['queue']}."
 
 
-def close_ticket(desk: Desk, args: Json) -> Json:
+def close_ticket(desk: Desk, args: Json) -> str:
     """End the session; the session keeps the closing words."""
-    return {"closed": args["resolution"]}
+    return f"Closed: {args['resolution']}."
 
 
 ORDER, CUSTOMER, SUBSCRIPTION, ITEM = _id("O"), _id("C"), _id("S"), _id("K")
