@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from textwrap import indent
 
 from evolve.cli.output import count, points, table
 from evolve.cli.place import Place
 from evolve.cli.run_text import interval_text, money
+from evolve.loop.measures import whole_divergence
 from evolve.records import Candidate, Json, Pattern
 from evolve.repository import harness_folder, open_repository
 from evolve.store import CandidateEntry, Ledger
@@ -21,6 +23,7 @@ def candidate_document(ledger: Ledger, entry: CandidateEntry) -> Json:
         **entry.model_dump(mode="json"),
         "stages": [stage.model_dump(mode="json") for stage in ledger.stages(candidate.candidate_id)],
         "pattern": None if found is None else found.model_dump(mode="json"),
+        "divergence": None if entry.verdict is None else whole_divergence(entry.verdict.stages),
         "evidence_digest": None if entry.verdict is None else entry.verdict.evidence_digest,
     }
 
@@ -46,6 +49,7 @@ def candidate_text(document: Json) -> str:
         *_pattern_lines(document),
         "",
         *_gate_lines(document),
+        *_evidence_lines(document),
     ]
     return "\n".join(lines)
 
@@ -94,3 +98,67 @@ def _gate_lines(document: Json) -> list[str]:
         f"  {count(verdict['requests_asked'], 'request')} asked, {verdict['requests_reused']} reused; "
         f"{count(tokens, 'token')}, {money(usage['cost_usd'])}; evidence {document['evidence_digest'][:12]}",
     ]
+
+
+def _evidence_lines(document: Json) -> list[str]:
+    """Return what the verdict rests on: numbers of each stage, requests, predictions, and scores task by task."""
+    numbers = {stage["stage"]: stage["numbers"] for stage in document["stages"]}
+    test = numbers.get("paired_test", {})
+    shown = [(name, key, value) for name, found in numbers.items() for key, value in flat_numbers(found)]
+    return [
+        *(["", table(("STAGE", "NUMBER", "VALUE"), shown)] if shown else []),
+        *_request_lines(document["divergence"]),
+        *_prediction_lines(test.get("predictions")),
+        *_task_lines(test.get("per_task", {})),
+    ]
+
+
+def flat_numbers(numbers: Json, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the numbers of a stage as dotted names and short texts; tables are left to those who draw them."""
+    for key, value in numbers.items():
+        if key in ("per_task", "predictions"):
+            continue
+        if isinstance(value, dict):
+            yield from flat_numbers(value, f"{prefix}{key}.")
+        elif isinstance(value, list):
+            yield f"{prefix}{key}", " to ".join(_short(each) for each in value)
+        else:
+            yield f"{prefix}{key}", _short(value)
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _request_lines(seen: Json | None) -> list[str]:
+    if seen is None or not seen["requests"]:
+        return []
+    saved = (seen["tokens"] or 0) - (seen["tokens_asked"] or 0)
+    return [
+        "",
+        f"Requests: {seen['requests_asked']} asked where a full re-run asks {seen['requests']} "
+        f"({seen['asked_share']:.0%}); {seen['episodes_diverged']} of {seen['episodes']} episodes diverged, "
+        f"{count(saved, 'token')} saved",
+    ]
+
+
+def _prediction_lines(found: Json | None) -> list[str]:
+    if found is None:
+        return []
+    hits, false = found["fixed_hits"], found["fixed_false"]
+    return [
+        "",
+        f"Predictions: {len(hits)} of {len(found['fixed_predicted'])} foreseen fixes came true"
+        + (f", not {', '.join(false)}" if false else "")
+        + f"; {len(found['fixed_really'])} tasks were fixed in all",
+        f"  broken: {', '.join(found['broken_really']) or 'none'}"
+        + (f" (foreseen: {', '.join(found['broken_hits'])})" if found["broken_hits"] else ""),
+    ]
+
+
+def _task_lines(rows: Json) -> list[str]:
+    if not rows:
+        return []
+    lines = sorted((old - new, task, old, new, pairs) for task, (old, new, pairs) in rows.items())
+    cells = [(task, f"{old:.2f}", f"{new:.2f}", points(new - old), pairs) for _, task, old, new, pairs in lines]
+    return ["", table(("TRAINING TASK", "INCUMBENT", "CANDIDATE", "POINTS", "PAIRS"), cells)]

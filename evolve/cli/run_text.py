@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from evolve.cli.output import count, points, table
+from evolve.loop.examine import budget_after
+from evolve.loop.measures import whole_divergence
 from evolve.records import Json
 from evolve.store import CandidateEntry, Ledger, Review, RunEntry, RunStatus
 
-CANDIDATE_HEAD = ("CANDIDATE", "GATE", "REVIEW", "GAIN", "95% INTERVAL", "LAYER", "HYPOTHESIS")
+CANDIDATE_HEAD = ("CANDIDATE", "GATE", "REVIEW", "GAIN", "95% INTERVAL", "ASKED OF", "REQUESTS", "LAYER", "HYPOTHESIS")
 
 
 def run_document(ledger: Ledger, entry: RunEntry) -> Json:
@@ -20,12 +22,27 @@ def run_document(ledger: Ledger, entry: RunEntry) -> Json:
         "totals": ledger.totals(entry.run_id).model_dump(mode="json"),
         "candidates": [candidate_row(found) for found in ledger.candidates(entry.run_id)],
         "patterns": sum(found.iteration == latest for found in patterns),
+        "budget": budget_document(ledger, entry),
+        "self_checks": [check.model_dump(mode="json") for check in ledger.self_checks(entry.run_id)],
+    }
+
+
+def budget_document(ledger: Ledger, entry: RunEntry) -> Json:
+    """Return the error budget of a run as its candidates have left it."""
+    budget = budget_after(entry.config["gate"]["policy"], ledger.candidates(entry.run_id))
+    return {
+        "policy": budget.policy.value,
+        "total": budget.total,
+        "left": budget.left,
+        "next_alpha": budget.next_alpha,
+        "sentence": str(budget),
     }
 
 
 def candidate_row(entry: CandidateEntry) -> Json:
     """Return a candidate's standing in a few values."""
     verdict = entry.verdict
+    seen = whole_divergence(verdict.stages) if verdict else None
     return {
         "candidate_id": entry.candidate.candidate_id,
         "run_id": entry.candidate.run_id,
@@ -35,6 +52,11 @@ def candidate_row(entry: CandidateEntry) -> Json:
         "review": entry.review.value,
         "effect": verdict.effect if verdict else None,
         "interval": verdict.interval if verdict else None,
+        "requests": seen["requests"] if seen else None,
+        "requests_asked": seen["requests_asked"] if seen else None,
+        "asked_share": seen["asked_share"] if seen else None,
+        "tokens": seen["tokens"] if seen else None,
+        "tokens_asked": seen["tokens_asked"] if seen else None,
         "layer": entry.candidate.proposal.layer.value,
         "pattern_id": entry.candidate.proposal.pattern_id,
         "proposer": entry.candidate.proposer,
@@ -54,6 +76,8 @@ def candidate_table(rows: list[Json]) -> str:
                 row["review"] if row["review"] != Review.NONE else None,
                 points(row["effect"]),
                 interval_text(row["interval"]),
+                row["requests_asked"],
+                row["requests"],
                 row["layer"],
                 row["hypothesis"],
             )
@@ -82,6 +106,8 @@ def run_text(document: Json) -> str:
         f"  {count(totals['episodes'], 'episode')}, {count(totals['requests'], 'request')} "
         f"({totals['requests_asked']} asked of the model), {count(tokens, 'token')}, {money(usage['cost_usd'])}",
         f"  {count(document['patterns'], 'pattern')} in the last iteration",
+        f"  error budget: {document['budget']['sentence']}",
+        *(f"  A/A control: {' '.join(check['reasons'])}" for check in document["self_checks"]),
     ]
     if document["candidates"]:
         lines += ["", candidate_table(document["candidates"])]

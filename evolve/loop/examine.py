@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from evolve.gate.budget import ErrorBudget, Spent, budget_of
 from evolve.harness.artifact import read_folder
@@ -13,6 +13,7 @@ from evolve.loop.numbering import first_trial
 from evolve.progress import Staged
 from evolve.records import Candidate, Decision, StageResult, Usage, Verdict
 from evolve.repository import add_worktree, harness_folder, remove_worktree
+from evolve.store import CandidateEntry
 
 Stage = Callable[[Exam], Awaitable[StageResult]]
 STAGES: tuple[Stage, ...] = (
@@ -53,10 +54,15 @@ async def _run_stages(exam: Exam) -> list[StageResult]:
 
 
 def error_budget(run: RunContext) -> ErrorBudget:
-    """Return the run's error budget as earlier paired tests have left it; it is on record, so it survives a resume."""
-    verdicts = (entry.verdict for entry in run.ledger.candidates(run.run_id))
+    """Return the run's error budget as it is now."""
+    return budget_after(run.config.gate.policy, run.ledger.candidates(run.run_id))
+
+
+def budget_after(policy: str, candidates: Iterable[CandidateEntry]) -> ErrorBudget:
+    """Return the budget as the paired tests of these candidates have left it; it is on record, so a resume keeps it."""
+    verdicts = (entry.verdict for entry in candidates)
     spent = [Spent(v.alpha, v.decision is Decision.ACCEPT) for v in verdicts if v is not None and v.alpha is not None]
-    return budget_of(run.config.gate.policy, spent)
+    return budget_of(policy, spent)
 
 
 def _verdict(exam: Exam, results: list[StageResult]) -> Verdict:

@@ -10,10 +10,11 @@ from evolve.assembly import make_environment
 from evolve.classify.label import class_counts, label_failure
 from evolve.errors import RepositoryError
 from evolve.evaluate import Evaluation, wilson
-from evolve.gate.budget import Spent, budget_of
+from evolve.loop.examine import budget_after
+from evolve.loop.measures import whole_divergence
 from evolve.models.recorded import RecordedModel
 from evolve.predictions import PredictionScore
-from evolve.records import Decision, Json, ModelFingerprint, Split, StageResult, Tool
+from evolve.records import Json, ModelFingerprint, Split, StageResult, Tool
 from evolve.report.document import (
     Baseline,
     BudgetFacts,
@@ -63,6 +64,7 @@ def build(
         iterations=tuple(_iteration(source, number) for number in source.numbers),
         units=unit_lines(source.scored_episodes, source.rivals),
         budget=_budget(run, source.candidates.values()),
+        self_checks=tuple(ledger.self_checks(run_id)),
         guard_uses=ledger.guard_uses(run.environment),
         freezes=tuple(ledger.freezes(run.environment)),
         looks=looks,
@@ -128,7 +130,7 @@ def _candidate(source: Source, entry: CandidateEntry) -> CandidateReport:
         interval=verdict.interval if verdict else None,
         alpha=verdict.alpha if verdict else None,
         stages=tuple(_without_tables(stage) for stage in stages),
-        divergence=_divergence(test),
+        divergence=_divergence(stages),
         predictions=PredictionScore.model_validate(test["predictions"]) if "predictions" in test else None,
         tasks=_task_lines(test.get("per_task", {}), source.training_tasks),
         requests_asked=verdict.requests_asked if verdict else 0,
@@ -155,9 +157,9 @@ def _without_tables(stage: StageResult) -> StageResult:
     return stage.model_copy(update={"numbers": shown})
 
 
-def _divergence(test: Json) -> Divergence | None:
-    names = tuple(Divergence.model_fields)
-    return Divergence(**{name: test[name] for name in names}) if all(name in test for name in names) else None
+def _divergence(stages: Iterable[StageResult]) -> Divergence | None:
+    seen = whole_divergence(stages)
+    return None if seen is None else Divergence.model_validate({k: v for k, v in seen.items() if v is not None})
 
 
 def _task_lines(table: Json, training_tasks: frozenset[str]) -> tuple[TaskLine, ...]:
@@ -232,9 +234,7 @@ def _isolation(entries: Sequence[EpisodeEntry]) -> IsolationFacts:
 
 
 def _budget(run: RunEntry, candidates: Iterable[CandidateEntry]) -> BudgetFacts:
-    verdicts = (entry.verdict for entry in candidates)
-    spent = [Spent(v.alpha, v.decision is Decision.ACCEPT) for v in verdicts if v is not None and v.alpha is not None]
-    budget = budget_of(run.config["gate"]["policy"], spent)
+    budget = budget_after(run.config["gate"]["policy"], candidates)
     return BudgetFacts(
         policy=budget.policy,
         total=budget.total,

@@ -22,7 +22,7 @@ from evolve.records import (
     Strength,
     Usage,
 )
-from evolve.store import CandidateState, Review, RunStatus
+from evolve.store import CandidateState, Review, RunStatus, SelfCheckEntry
 
 
 class RunFacts(Record):
@@ -113,7 +113,9 @@ class Divergence(Record):
     episodes_diverged: int
     requests: int
     requests_asked: int
-    asked_share: float
+    asked_share: float = Field(description="of what a full re-run would ask")
+    tokens: int = Field(default=0, description="of all requests, reused ones included")
+    tokens_asked: int = 0
 
 
 class CandidateReport(Record):
@@ -199,6 +201,7 @@ class Report(Record):
     iterations: tuple[IterationReport, ...]
     units: tuple[UnitLine, ...]
     budget: BudgetFacts
+    self_checks: tuple[SelfCheckEntry, ...] = Field(default=(), description="A/A controls, in order")
     guard_uses: int = Field(description="times that guard scores decided something here, in all runs")
     freezes: tuple[FrozenHarness, ...]
     looks: tuple[LookReport, ...]

@@ -52,6 +52,7 @@ def _opening(report: Report) -> list[str]:
         ("tokens", _tokens(totals.usage)),
         ("isolation", ", ".join(report.isolation.tiers) or "no rule ran"),
         ("error budget", report.budget.sentence),
+        *(("A/A control", " ".join(check.reasons)) for check in report.self_checks),
         ("guard tasks", f"looked at {plural(report.guard_uses, 'time')}, in all runs of this environment"),
     )
     notices = [f"{word}: {sentence}" for word, sentence in warnings(report)]
@@ -104,7 +105,8 @@ def _candidate(candidate: CandidateReport) -> list[str]:
     ]
     if candidate.divergence is not None:
         seen = candidate.divergence
-        facts.append(("divergence", f"{seen.episodes_diverged} of {seen.episodes} episodes asked something new"))
+        told = f"{seen.episodes_diverged} of {seen.episodes} episodes asked something new"
+        facts.append(("divergence", f"{told}, {percent(seen.asked_share)} of the requests of a full re-run"))
     if candidate.predictions is not None:
         foreseen = candidate.predictions
         share = f"precision {percent(foreseen.fixed_precision)}, recall {percent(foreseen.fixed_recall)}"

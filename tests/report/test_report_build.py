@@ -40,7 +40,7 @@ def test_an_accepted_candidate_brings_all_its_evidence(report):
     assert accepted.effect == pytest.approx(0.4)
     assert accepted.interval[0] < accepted.effect < accepted.interval[1]
     assert [task.change for task in accepted.tasks] == [1.0] * 8 + [0.0] * 12
-    assert (accepted.divergence.episodes, accepted.divergence.episodes_diverged) == (20, 8)
+    assert (accepted.divergence.episodes, accepted.divergence.episodes_diverged) == (20 + 12, 8 + 5)
     assert (accepted.predictions.fixed_precision, accepted.predictions.fixed_recall) == (1.0, 1.0)
     assert "+++ b/harness_artifacts/household/action.py" in accepted.diff
     assert len(accepted.evidence_digest) == 64
