@@ -130,6 +130,15 @@ RECIPES: tuple[Recipe, ...] = (
         suits=is_near,
     ),
     Recipe(
+        "list-untried",
+        Layer.TRAJECTORY,
+        ("not_admissible", *GOING_ROUND, "budget_gone"),
+        "list-untried.py.j2",
+        "The model loses track of what it tried; the untried actions after each step keep it moving.",
+        carries=(carried,),
+        suits=has_actions,
+    ),
+    Recipe(
         "offer-actions",
         Layer.TRAJECTORY,
         ("not_admissible", "no_effect"),
@@ -201,15 +210,6 @@ RECIPES: tuple[Recipe, ...] = (
         "The model ends the task before it changed anything; asked once, it makes the change that is due.",
         is_keyed=True,
         suits=is_telling,
-    ),
-    Recipe(
-        "list-untried",
-        Layer.TRAJECTORY,
-        (*GOING_ROUND, "budget_gone"),
-        "list-untried.py.j2",
-        "The model loses track of what it tried; the untried actions after each step keep it moving.",
-        carries=(carried,),
-        suits=has_actions,
     ),
     Recipe(
         "warn-repeats",
