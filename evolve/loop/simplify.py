@@ -10,11 +10,15 @@ from evolve.gate.guards import FEWEST_GUARD_TASKS, GuardDecision
 from evolve.gate.noninferiority import MARGIN, simplification
 from evolve.gate.scores import PairedScores
 from evolve.gate.sequential import FEWEST_TASKS, VOID_LIMIT
+from evolve.gate.signflip import pair_p
 from evolve.harness.runtime import HarnessRuntime
 from evolve.loop.exam import Exam
 from evolve.loop.measures import tokens_per_episode
 from evolve.loop.observe import EVIDENCE_TRIAL
 from evolve.store import Purpose
+
+CLEARLY_WORSE_P = 0.05
+"""Of a drop, where trials were not meant to decide. The noise of a sampled model alone must not cost a candidate."""
 
 
 async def removed_units(exam: Exam) -> frozenset[str]:
@@ -27,8 +31,8 @@ async def removed_units(exam: Exam) -> frozenset[str]:
 
 
 async def may_be_simpler(exam: Exam, scores: PairedScores) -> bool:
-    """Tell whether the second question is worth its trials: units are gone, and nothing says it is worse already."""
-    if len(scores.tasks) < FEWEST_TASKS or scores.effect <= -MARGIN:
+    """Tell whether the second question is worth its trials: units are gone, and it is not clearly worse already."""
+    if len(scores.tasks) < FEWEST_TASKS or 1.0 - pair_p(scores) <= CLEARLY_WORSE_P:
         return False
     return bool(await removed_units(exam))
 

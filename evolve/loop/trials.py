@@ -13,13 +13,18 @@ from evolve.gate.signflip import pair_p
 from evolve.loop.exam import Exam, passed, rejected
 from evolve.loop.measures import cost_guard, divergence, fault_guard, foresight, is_unchanged, per_task, suite
 from evolve.loop.numbering import confirmation_trial
-from evolve.loop.simplify import may_be_simpler, not_worse, removed_units, shows_no_loss, still_not_worse
+from evolve.loop.simplify import (
+    CLEARLY_WORSE_P,
+    may_be_simpler,
+    not_worse,
+    removed_units,
+    shows_no_loss,
+    still_not_worse,
+)
 from evolve.records import Json, StageResult, Task
 from evolve.store import Purpose
 
 CONFIRMATION_TRIALS = 4
-CLEARLY_WORSE_P = 0.05
-"""Of a drop in the screen. The noise of a sampled model alone must not cost a good candidate its test."""
 
 
 async def screen(exam: Exam) -> StageResult:

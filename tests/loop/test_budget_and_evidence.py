@@ -1,0 +1,150 @@
+"""The error budget over a run, simplifications, and evidence that cannot be changed behind the gate's back."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import gate_story
+import pytest
+import small_run
+from gate_story import begin, judge, note, opened, propose, reasons, sampled
+from small_run import outcomes
+
+from evolve.cli.run_text import run_document
+from evolve.errors import StoreError, UserError
+from evolve.loop.accept import take
+from evolve.records import Decision, Verdict, digest_of
+from evolve.repository import open_repository, run_branch
+from evolve.store import Ledger
+from evolve.workspace import Workspace
+
+NAME = f"{gate_story.RUN}-01"
+TWO = ("iterations=2", "gate.max_trials=1")
+USEFUL, USELESS = note("HINT", "contract.hint"), note("Be calm.", "contract.calm")
+
+
+def test_the_error_budget_survives_a_resume(tmp_path: Path) -> None:
+    """Two candidates, tested by two processes, spend of one budget, and what is left stands in the run's document."""
+    workspace = begin(tmp_path, *TWO, model=sampled())
+    left = []
+    for number, words in ((1, "Be calm."), (2, "Be brave.")):
+        propose(workspace, {"contract.toml": note(words)}, number)
+        verdict = judge(workspace, *TWO, number=number, model=sampled())
+        assert verdict.alpha == pytest.approx(0.005)
+        with opened(workspace) as ledger:
+            left.append(run_document(ledger, ledger.run(gate_story.RUN))["budget"]["left"])
+    assert left == pytest.approx([0.095, 0.09])
+
+
+def test_an_explore_run_never_commits(tmp_path: Path) -> None:
+    """What `explore` accepts moves its own search on, and is refused by accept; no branch gets a commit."""
+    settings = ("gate.policy=explore", "gate.max_trials=2")
+    workspace = begin(tmp_path, *settings, model=sampled())
+    propose(workspace, {"contract.toml": note("BRIGHT")})
+    assert judge(workspace, *settings, model=sampled()).decision is Decision.ACCEPT
+    with open_repository(workspace.root) as repository, Ledger(workspace.ledger_url) as ledger:
+        before = repository.head_commit()
+        with pytest.raises(UserError, match="explore"):
+            take(repository, ledger, NAME, date=small_run.START)
+        assert repository.commit(run_branch(gate_story.RUN)) == before == repository.head_commit()
+
+
+def test_a_unit_that_does_nothing_may_go(tmp_path: Path) -> None:
+    """Leaving out a note without effect is accepted as a simplification, and costs the budget a second share."""
+    workspace = begin(tmp_path, harness={"contract.toml": USEFUL + USELESS})
+    propose(workspace, {"contract.toml": USEFUL})
+    verdict = judge(workspace)
+    stages = {stage.stage: stage for stage in verdict.stages}
+    assert verdict.decision is Decision.ACCEPT
+    assert "1 units against 2" in " ".join(stages["paired_test"].reasons)
+    assert stages["guards"].numbers["simplification"]["low"] > -0.03
+    assert verdict.alpha == pytest.approx(2 * 0.005)
+
+
+def test_a_unit_that_helps_may_not_go(tmp_path: Path) -> None:
+    """Leaving out a note that tasks depend on is rejected."""
+    workspace = begin(tmp_path, harness={"contract.toml": USEFUL + USELESS})
+    propose(workspace, {"contract.toml": USELESS})
+    assert judge(workspace).decision is Decision.REJECT
+
+
+def test_noise_is_no_proof_of_a_simplification(tmp_path: Path) -> None:
+    """Where a sampled model redraws its episodes, a few trials cannot rule out a loss, and nothing is accepted."""
+    settings = ("gate.max_trials=2",)
+    workspace = begin(tmp_path, *settings, harness={"contract.toml": USEFUL + USELESS}, model=sampled())
+    propose(workspace, {"contract.toml": USEFUL})
+    verdict = judge(workspace, *settings, model=sampled())
+    assert verdict.decision is not Decision.ACCEPT
+    assert "a loss cannot be ruled out" in reasons(verdict)
+
+
+@pytest.fixture(scope="module")
+def _accepted(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    workspace = begin(tmp_path_factory.mktemp("accepted"))
+    propose(workspace, {"contract.toml": USEFUL})
+    assert judge(workspace).decision is Decision.ACCEPT
+    return workspace
+
+
+@pytest.fixture
+def accepted(_accepted: Workspace, tmp_path: Path) -> Workspace:
+    """Return a workspace of its own with an accepted candidate that waits for review."""
+    return gate_story.copy_of(_accepted, tmp_path)
+
+
+def accept(workspace: Workspace) -> str:
+    with open_repository(workspace.root) as repository, Ledger(workspace.ledger_url) as ledger:
+        return take(repository, ledger, NAME, date=small_run.START)
+
+
+def change(workspace: Workspace, statement: str, *values: str) -> None:
+    with closing(sqlite3.connect(workspace.state / "ledger.sqlite")) as connection, connection:
+        assert connection.execute(statement, values).rowcount == 1
+
+
+def test_untouched_evidence_is_accepted(accepted: Workspace) -> None:
+    """Rows, verdict and trailer agree, and the commit on the user's branch carries the same digest."""
+    commit = accept(accepted)
+    with open_repository(accepted.root) as repository:
+        assert repository.trailers(commit).evidence == gate_story.verdict_of(accepted).evidence_digest
+
+
+def test_a_changed_stage_row_is_refused(accepted: Workspace) -> None:
+    """One number that is changed in one stored stage, and accept refuses."""
+    with opened(accepted) as ledger:
+        (stage,) = [stage for stage in ledger.stages(NAME) if stage.stage == "paired_test"]
+    flattered = stage.model_copy(update={"numbers": {**stage.numbers, "wins": 40}})
+    statement = "UPDATE stage_results SET record = ? WHERE candidate_id = ? AND stage = 'paired_test'"
+    change(accepted, statement, flattered.model_dump_json(), NAME)
+    with pytest.raises(StoreError, match="is not the one that commit"):
+        accept(accepted)
+
+
+def test_a_verdict_that_is_forged_with_its_digest_is_refused(accepted: Workspace) -> None:
+    """Whoever rewrites verdict, digest and stages alike still meets the commit that was made of them."""
+    verdict = gate_story.verdict_of(accepted)
+    forged = Verdict.model_validate({**verdict.model_dump(), "effect": 0.99})
+    assert forged.evidence_digest == digest_of(forged.model_dump(mode="json"))
+    statement = "UPDATE verdicts SET record = ?, evidence_digest = ?, effect = 0.99 WHERE candidate_id = ?"
+    change(accepted, statement, json.dumps(forged.model_dump(mode="json")), forged.evidence_digest, NAME)
+    with pytest.raises(StoreError, match="is not the one that commit"):
+        accept(accepted)
+
+
+def test_a_missing_run_branch_is_refused(accepted: Workspace) -> None:
+    """Without the commit on the run's branch there is nothing to check the evidence against."""
+    with open_repository(accepted.root) as repository:
+        repository.git.run("update-ref", "-d", run_branch(gate_story.RUN))
+    with pytest.raises(StoreError, match="cannot be checked"):
+        accept(accepted)
+
+
+def test_each_stage_of_an_accept_is_on_record(accepted: Workspace) -> None:
+    """All eight stages stand in the ledger in their order, equal to those of the verdict."""
+    with opened(accepted) as ledger:
+        stages = ledger.stages(NAME)
+    assert list(outcomes(stages)) == list(outcomes(gate_story.verdict_of(accepted).stages))
+    assert [stage.outcome for stage in stages] == ["pass"] * 7 + ["accept"]
