@@ -66,13 +66,10 @@ class GateSettings(Section):
 
     policy: Policy = Policy.STANDARD
     max_trials: int = Field(
-        default=16, ge=1, le=64, description="trials per task and arm at most; 1 for a greedy model"
+        default=24, ge=1, le=64, description="trials per task and arm at most; 1 for a greedy model"
     )
     screen_tasks: int = Field(default=8, ge=1, description="targeted failing tasks in the screen")
     screen_sentries: int = Field(default=4, ge=0, description="passing tasks in the screen")
-    cost_factor: float = Field(
-        default=1.5, ge=1.0, description="tokens per episode, against the incumbent, that are too many"
-    )
 
 
 class EvaluationSettings(Section):
