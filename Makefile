@@ -16,7 +16,7 @@ demo: $(INSTALLED) ## the whole way on recorded completions: no key, no network,
 	$(BIN)/evolve demo $(ARGS)
 
 test: $(INSTALLED) ## the test suite (ARGS="-k gate"; WORKERS=8 where there are more cores)
-	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 check: $(INSTALLED) ## lint, format and types
 	$(BIN)/ruff check .
