@@ -7,7 +7,7 @@ a harness rescues them; on others it only looks around, whatever it is told; the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,7 @@ from evolve.loop.session import Ran, run_session
 from evolve.models.scripted import ScriptedModel, reply_call, reply_text
 from evolve.progress import Event, Progress
 from evolve.protocols import ModelRequest
-from evolve.records import Completion, Split
+from evolve.records import Completion, Split, StageResult
 from evolve.repository import init_repository
 from evolve.workspace import Workspace, starting_files, write_files
 
@@ -83,6 +83,13 @@ def agent(request: ModelRequest) -> Completion:
     return reply_call("take_action", action=action)
 
 
+def solver(request: ModelRequest) -> Completion:
+    """Do every chore as it is done."""
+    _, plan = _plans()[request.messages[1]["content"]]
+    turn = sum(message["role"] == "assistant" for message in request.messages)
+    return reply_call("take_action", action=plan[min(turn, len(plan) - 1)])
+
+
 def scripted(script: Callable[[ModelRequest], Completion] = agent, **options: Any) -> ScriptedModel:
     """Return a model that plays the agent."""
     return ScriptedModel(script, model_id="small", **options)
@@ -94,6 +101,7 @@ def run(
     resume: str | None = None,
     model: ScriptedModel | None = None,
     progress: Progress | None = None,
+    environ: Mapping[str, str] = ENVIRON,
 ) -> Ran:
     """Run the loop in this process."""
     return asyncio.run(
@@ -101,13 +109,13 @@ def run(
             workspace,
             configured(*assignments),
             resume=resume,
-            environ=ENVIRON,
+            environ=environ,
             progress=progress or Notes(),
             model=model or scripted(),
         )
     )
 
 
-def outcomes(stages: Sequence[Any]) -> dict[str, str]:
-    """Return the outcome of each stage by name."""
+def outcomes(stages: Iterable[StageResult]) -> dict[str, str]:
+    """Return the outcome of each stage by its name, in order."""
     return {stage.stage: stage.outcome for stage in stages}

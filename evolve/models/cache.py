@@ -162,15 +162,23 @@ class CachedModel:
         cache: shared by all episodes, and by all models: their fingerprints are part of each key.
         budget: what asking may cost; reused completions cost nothing.
         price: what a request will cost, for the budget; None: known only afterwards.
+        grace_s: how long `close` waits for answers on their way: they are paid for, and a resume needs them.
     """
 
     def __init__(
-        self, model: Model, cache: CompletionCache, *, budget: Budget | None = None, price: Price | None = None
+        self,
+        model: Model,
+        cache: CompletionCache,
+        *,
+        budget: Budget | None = None,
+        price: Price | None = None,
+        grace_s: float = 5.0,
     ) -> None:
         self.model = model
         self.cache = cache
         self._budget = budget
         self._price = price
+        self._grace_s = grace_s
         self._asking: dict[str, asyncio.Task[Stored]] = {}
 
     @property
@@ -186,16 +194,19 @@ class CachedModel:
             BudgetSpent: asking could exceed the budget.
         """
         content = request_bytes(self._digest, request)
-        key = hashlib.sha256(content).hexdigest()
+        key, size = hashlib.sha256(content).hexdigest(), len(content)
+        del content  # long, and nobody needs it while the model thinks
         stored = self.cache.get(key)
         if stored is None:
             # An episode that is cancelled leaves its request running: it is paid for, so its answer is kept.
-            stored = await asyncio.shield(self._asked(key, request, owner, len(content)))
+            stored = await asyncio.shield(self._asked(key, request, owner, size))
         return Answered(stored.completion, key, is_asked=stored.owner == owner)
 
     async def close(self) -> None:
-        """Give up the requests that nobody waits for any more, and close the model."""
+        """Take the answers that are on their way, give up those that keep us waiting, and close the model."""
         waiting = tuple(self._asking.values())
+        if waiting:
+            await asyncio.wait(waiting, timeout=self._grace_s)
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)

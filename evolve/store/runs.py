@@ -216,7 +216,10 @@ def _no_run(run_id: str) -> UserError:
 def _require_same(row: RunRow, asked: Json) -> None:
     """Refuse to mix configurations in one run."""
     stored = row.model_dump(include=set(asked))
-    flat_stored, flat_asked = ({**value, **value["config"], "config": None} for value in (stored, asked))
+    flat_stored, flat_asked = (
+        {**value["config"], "fingerprint of the model": value["model"], "base commit": value["base_commit"]}
+        for value in (stored, asked)
+    )
     names = sorted(flat_stored.keys() | flat_asked.keys())
     differing = [name for name in names if flat_stored.get(name) != flat_asked.get(name)]
     if differing:

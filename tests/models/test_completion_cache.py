@@ -143,9 +143,9 @@ def test_cancelled_episode_does_not_cancel_the_request(cache: CompletionCache) -
 
 
 def test_close_ends_requests_under_way(cache: CompletionCache) -> None:
-    """Closing does not wait for a slow endpoint, and closes the model."""
+    """Closing gives a slow endpoint a moment and no more, and closes the model."""
     model = ScriptedModel(echo, latency_s=60.0)
-    cached = CachedModel(model, cache)
+    cached = CachedModel(model, cache, grace_s=0.05)
 
     async def story() -> None:
         waiting = asyncio.create_task(cached.complete(asking("hi"), owner="a"))
@@ -156,6 +156,20 @@ def test_close_ends_requests_under_way(cache: CompletionCache) -> None:
 
     asyncio.run(asyncio.wait_for(story(), timeout=5))
     assert model.is_closed
+
+
+def test_close_takes_the_answers_that_are_on_their_way(cache: CompletionCache) -> None:
+    """What is asked and paid for when a run ends is kept, so that its resume does not ask it again."""
+    cached = CachedModel(ScriptedModel(echo, latency_s=0.05), cache)
+
+    async def story() -> None:
+        asking_still = asyncio.create_task(cached.complete(asking("hi"), owner="a"))
+        await asyncio.sleep(0.01)
+        asking_still.cancel()
+        await cached.close()
+
+    asyncio.run(story())
+    assert len(cache) == 1
 
 
 def filled(path: Path) -> list[bytes]:

@@ -1,0 +1,195 @@
+"""Many jobs to episodes: what is played, what is not played again, and what happens when the world fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_run
+
+from evolve.archive import Archive
+from evolve.environments.household import create
+from evolve.errors import EnvironmentBroken, InfrastructureError, SealError, UnseenRequestError
+from evolve.harness.runtime import HarnessRuntime
+from evolve.models.cache import CachedModel, CompletionCache
+from evolve.models.scripted import ScriptedModel
+from evolve.progress import Silent
+from evolve.protocols import ModelRequest
+from evolve.records import Call, Completion, Episode, Observation, Split, Task
+from evolve.rollout import Job, Rollout, RolloutLimits
+from evolve.store import Ledger, Purpose
+from evolve.traces import Traces
+
+OFF = HarnessRuntime(None, None)
+RUN = "run-1"
+
+
+class Stand:
+    """A rollout over a folder that outlives it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.environment: Any = create({"train": 12, "guard": 2})
+        self.tasks: Sequence[Task] = self.environment.tasks(Split.TRAIN)
+
+    def play(
+        self, model: ScriptedModel, count: int = 4, *, arms: Sequence[str] = ("",), **limits: Any
+    ) -> list[Episode]:
+        """Roll out the first tasks once for each arm, as a new process would."""
+        jobs = [Job(task, 0, OFF, arm) for task in self.tasks[:count] for arm in arms]
+        return asyncio.run(self._play(model, jobs, RolloutLimits(**{"retries": 0, **limits})))
+
+    async def _play(self, model: ScriptedModel, jobs: list[Job], limits: RolloutLimits) -> list[Episode]:
+        with Ledger(self.root / "ledger.sqlite") as ledger, CompletionCache(self.root / "completions.jsonl") as cache:
+            ledger.start_run(RUN, environment="household", model="m", base_commit="c", config={})
+            archive = Archive(ledger, Traces(self.root / "traces"))
+            rollout = Rollout(
+                self.environment,
+                CachedModel(model, cache),
+                archive.of_run(RUN),
+                limits=limits,
+                progress=Silent(),
+                stop=asyncio.Event(),
+            )
+            try:
+                return await rollout.roll_out(jobs, Purpose.BASELINE)
+            finally:
+                await archive.close()
+
+    def ledger(self) -> Ledger:
+        return Ledger(self.root / "ledger.sqlite", is_read_only=True)
+
+
+@pytest.fixture
+def stand(tmp_path: Path) -> Stand:
+    return Stand(tmp_path)
+
+
+def test_episodes_come_in_the_order_of_their_jobs(stand: Stand) -> None:
+    """However they overlap, the answer to each job stands in its place."""
+    episodes = stand.play(small_run.scripted(latency_s=0.001), 8, concurrency=4)
+    assert [episode.task_id for episode in episodes] == [task.task_id for task in stand.tasks[:8]]
+
+
+def test_a_second_time_asks_nothing_and_plays_nothing(stand: Stand) -> None:
+    """Episodes that are on record are read back equal, without a request."""
+    first = stand.play(small_run.scripted())
+    idle = small_run.scripted()
+    assert stand.play(idle) == first
+    assert idle.requests == []
+
+
+def test_lost_episodes_are_played_from_kept_completions(stand: Stand) -> None:
+    """Where the ledger is gone but the completions are there, the same episodes come about and nothing is asked."""
+    first = stand.play(small_run.scripted())
+    (stand.root / "ledger.sqlite").unlink()
+    idle = small_run.scripted()
+    again = stand.play(idle)
+    assert idle.requests == []
+    assert [e.model_dump(exclude={"wall_s"}) for e in again] == [e.model_dump(exclude={"wall_s"}) for e in first]
+
+
+def test_arms_that_are_the_same_share_their_episodes(stand: Stand) -> None:
+    """Two arms with equal behaviour play once; both have the episode in the ledger, and its cost counts once."""
+    model = small_run.scripted()
+    episodes = stand.play(model, 2, arms=("", "candidate"))
+    assert episodes[0] == episodes[1]
+    with stand.ledger() as ledger:
+        names = {e.episode_id for e in episodes}
+        assert {e.episode_id for e in ledger.episodes(RUN, arm="")} == names
+        assert {e.episode_id for e in ledger.episodes(RUN, arm="candidate")} == names
+        assert ledger.totals(RUN).requests_asked == len(model.requests)
+
+
+def test_infrastructure_errors_are_retried(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that failed is asked again with the next attempt, and the episode is as if nothing had been."""
+    monkeypatch.setattr("evolve.rollout.RETRY_PAUSE_S", 0.0)
+    (episode,) = stand.play(small_run.scripted(fails_at=[1]), 1, retries=1)
+    assert (episode.status, episode.is_success, episode.error) == ("done", True, None)
+
+
+def test_an_episode_that_cannot_be_played_is_an_error_and_not_a_zero(stand: Stand) -> None:
+    """It has no score, says which boundary failed, and a later run plays it."""
+    (episode,) = stand.play(small_run.scripted(fails_at=[0]), 1)
+    assert (episode.status, episode.score) == ("error", None)
+    assert (episode.error or "").startswith("ProviderError: ")
+    (mended,) = stand.play(small_run.scripted(), 1)
+    assert (mended.episode_id, mended.status) == (episode.episode_id, "done")
+    with stand.ledger() as ledger:
+        assert [e.status for e in ledger.episodes(RUN)] == ["done"]
+
+
+def test_too_many_errors_stop_the_run(stand: Stand) -> None:
+    """Past the set share nothing more is played; what was played is on record."""
+    model = small_run.scripted(fails_at=range(1000))
+    with pytest.raises(InfrastructureError, match="3 of 12 episodes could not be played"):
+        stand.play(model, 12, concurrency=1)
+    assert len(model.requests) == 3
+
+
+def test_an_episode_that_takes_too_long_is_an_error(stand: Stand) -> None:
+    """The limit is named; the run goes on."""
+    (episode,) = stand.play(small_run.scripted(latency_s=5.0), 1, episode_timeout_s=0.05)
+    assert (episode.status, episode.error) == ("error", "TimeoutError: the episode took longer than 0.05 s")
+
+
+def test_a_request_that_no_recording_holds_ends_the_run_at_once(stand: Stand) -> None:
+    """What cannot be mended by another attempt is not retried."""
+
+    def unseen(request: ModelRequest) -> Completion:
+        raise UnseenRequestError("not in the recording")
+
+    with pytest.raises(UnseenRequestError):
+        stand.play(small_run.scripted(unseen), 1, retries=5)
+
+
+def test_an_environment_that_breaks_is_infrastructure(stand: Stand) -> None:
+    """What an environment raises is not held against the agent."""
+    whole = stand.environment
+
+    class Broken:
+        card = whole.card
+
+        def open(self, task: Task, trial: int) -> Any:
+            session = whole.open(task, trial)
+
+            def step(call: Call) -> Observation:
+                raise EnvironmentBroken("the house burnt down")
+
+            session.step = step
+            return session
+
+    stand.environment = Broken()
+    (episode,) = stand.play(small_run.scripted(), 1)
+    assert episode.error == "EnvironmentBroken: the house burnt down"
+
+
+def test_no_more_than_the_set_number_of_episodes_are_under_way(stand: Stand) -> None:
+    """Concurrency bounds what is asked at the same time, and is really reached."""
+    under_way, most = 0, 0
+
+    class Counting(ScriptedModel):
+        async def complete(self, request: ModelRequest) -> Completion:
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            try:
+                return await super().complete(request)
+            finally:
+                under_way -= 1
+
+    stand.play(Counting(small_run.agent, latency_s=0.005), 12, concurrency=5)
+    assert most == 5
+
+
+def test_a_run_cannot_record_a_held_out_episode(stand: Stand) -> None:
+    """Even an episode that says of itself that it is held out leaves no row in a run."""
+    (episode,) = stand.play(small_run.scripted(), 1)
+    sealed = episode.model_copy(update={"episode_id": "sealed", "split": Split.HELDOUT})
+    with Ledger(stand.root / "ledger.sqlite") as ledger, pytest.raises(SealError, match="held out"):
+        ledger.record_episode(sealed, "x.jsonl", 0, run_id=RUN, arm="", purpose=Purpose.BASELINE)
+    with stand.ledger() as ledger:
+        assert [e.episode_id for e in ledger.episodes(RUN)] == [episode.episode_id]
