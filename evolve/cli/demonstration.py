@@ -27,7 +27,6 @@ from evolve.resources import resource
 ENVIRONMENTS = ("household", "service_desk")
 VERSION_NAME = "demo"
 TEMPLATE = "prompts/chat_templates/qwen2.5-coder-json.jinja"
-SETTINGS = "recordings/demo.toml"
 
 
 class ArmDocument(Record):
@@ -119,7 +118,8 @@ def demo_text(document: DemoDocument) -> str:
             source,
             f"Workspace {document.workspace}: try `evolve candidates list`, `evolve traces list`, `git log` there.",
             *(f"Report {name}: {result.report_html}" for name, result in document.environments.items()),
-            f"{document.wall_s:.0f} s. Live: `evolve demo --live --model FILE.gguf` (pip install 'evolve-harness[local]').",
+            f"{document.wall_s:.0f} s. Live, with pip install 'evolve-harness[local]': "
+            "`evolve demo --live --model FILE.gguf`.",
         ]
     )
 
@@ -132,7 +132,7 @@ def demo_place(root: Path, environment: str, model_path: Path | None) -> Place:
         flags |= {"model.kind": "recorded", "model.recording": str(recording)}
     else:
         flags |= {"model.path": str(model_path.resolve())}
-    return find_place(root, file=resource(SETTINGS), flags=flags)
+    return find_place(root, file=resource(f"recordings/{environment}.toml"), flags=flags)
 
 
 def _one_environment(root: Path, name: str, model_path: Path | None) -> tuple[Evaluation, Report, Path, str]:
