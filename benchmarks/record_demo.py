@@ -16,7 +16,6 @@ from evolve.config import load_config
 from evolve.models.cache import CompletionCache
 from evolve.models.create import create_model
 from evolve.models.recorded import write_recording
-from evolve.models.settings import ModelSettings
 from evolve.records import ModelFingerprint
 from evolve.resources import resource
 from evolve.traces import Traces
@@ -55,10 +54,8 @@ def main() -> None:
 def demo_fingerprint(environment: str, model: Path) -> ModelFingerprint:
     """Return the fingerprint under which the demo asks a model."""
     flags = {"model.path": str(model), "model.chat_template": str(resource(TEMPLATE))}
-    settings: ModelSettings = load_config(
-        None, file=resource(f"recordings/{environment}.toml"), flags=flags
-    ).config.model
-    return create_model(settings).fingerprint
+    loaded = load_config(None, file=resource(f"recordings/{environment}.toml"), flags=flags)
+    return create_model(loaded.config.model).fingerprint
 
 
 if __name__ == "__main__":

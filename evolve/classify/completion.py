@@ -1,4 +1,4 @@
-"""Completes a value that lacks only the fixed beginning of its pattern: "#1512" under `^O-[0-9]{4}$` is O-1512.
+"""Completes a value that lacks only the fixed beginning of its pattern: "#0000" under `^O-[0-9]{4}$` is O-0000.
 
 A harness rule carries these functions word for word, so that a rule repairs exactly what a signal counted:
 standard library only, no module state, no annotations that need an import.
@@ -32,8 +32,8 @@ def fixed_and_free(pattern: str) -> tuple[str, str] | None:
 def completed(value: object, pattern: object) -> str | None:
     """Return the one value of the pattern that `value` can mean, or None where it fits already, or none or several do.
 
-    The value must hold the free part as a word of its own, bare ("order 1512") or behind the fixed letters
-    however written ("o1512"); other letters joined to it ("S-1512") mean something else.
+    The value must hold the free part as a word of its own, bare ("order 0000") or behind the fixed letters
+    however written ("o0000"); other letters joined to it ("S-0000") mean something else.
     """
     is_word = isinstance(value, str | int) and not isinstance(value, bool)
     if not is_word or not isinstance(pattern, str) or fits(value, pattern):

@@ -23,6 +23,9 @@ _FULL_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _FILE_MODES = ("100644", "100755")
 _IDENTITY = {"name": "evolve", "email": "evolve@localhost"}
 _ROLES = ("AUTHOR", "COMMITTER")
+SCRATCH = "evolve-index-"
+"""Beginning of the name of a commit's private index, a folder in .git."""
+
 _START = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -218,7 +221,7 @@ class Repository:
             _check_path(path)
         prefix = f"{folder}/" if folder else ""
         stale = self._blobs(parent, folder) if parent else {}
-        with tempfile.TemporaryDirectory(prefix="evolve-index-") as scratch:
+        with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=self.git.folder) as scratch:
             blobs = dict(zip(files, self._store(files.values(), Path(scratch)), strict=True))
             index = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
             self.git.run("read-tree", self.commit(parent) if parent else "--empty", env=index)

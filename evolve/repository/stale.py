@@ -1,4 +1,4 @@
-"""Removes lock files that a killed git of ours left behind, and no others.
+"""Removes lock files and private indexes that a killed git of ours left behind, and nothing else.
 
 In what only evolve writes (its refs, its work trees) a lock older than the workspace lock has no living
 owner. The user's own index, HEAD and branch were locked by us only while a landing was under way.
@@ -6,13 +6,14 @@ owner. The user's own index, HEAD and branch were locked by us only while a land
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from evolve.errors import WorkspaceBusy
 from evolve.lock import WorkspaceLock
 from evolve.repository.landing import note_path
-from evolve.repository.repository import Repository
+from evolve.repository.repository import SCRATCH, Repository
 
 
 def remove_stale_locks(repository: Repository, lock: WorkspaceLock) -> list[Path]:
@@ -30,6 +31,8 @@ def remove_stale_locks(repository: Repository, lock: WorkspaceLock) -> list[Path
         removed += [path for path in _users(repository) if begun <= _modified(path) < lock.held_since]
     for path in removed:
         path.unlink(missing_ok=True)
+    for folder in repository.git.folder.glob(f"{SCRATCH}*"):
+        shutil.rmtree(folder, ignore_errors=True)
     return removed
 
 

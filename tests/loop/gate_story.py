@@ -25,7 +25,7 @@ from evolve.store import Ledger
 from evolve.workspace import Workspace
 
 RUN = "household-001"
-BY_HAND = ("proposer.kind=handoff", "iterations=1", "gate.max_trials=4", "rollout.retries=0")
+BY_HAND = ("proposer.kind=handoff", "iterations=1", "gate.max_trials=4", "rollout.retries=0", "model.temperature=0.7")
 LOOK = reply_call("take_action", action="look")
 GUARD_FROM = len(loop_problems(Split.TRAIN))
 

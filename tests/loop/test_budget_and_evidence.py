@@ -13,6 +13,9 @@ import small_run
 from gate_story import begin, judge, note, opened, propose, reasons, sampled
 from small_run import outcomes
 
+from evolve.cli.candidate_text import candidate_document, candidate_text
+from evolve.cli.outlook import look_ahead, outlook_text
+from evolve.cli.place import Place
 from evolve.cli.run_text import run_document
 from evolve.errors import StoreError, UserError
 from evolve.loop.accept import take
@@ -148,3 +151,37 @@ def test_each_stage_of_an_accept_is_on_record(accepted: Workspace) -> None:
         stages = ledger.stages(NAME)
     assert list(outcomes(stages)) == list(outcomes(gate_story.verdict_of(accepted).stages))
     assert [stage.outcome for stage in stages] == ["pass"] * 7 + ["accept"]
+
+
+def test_show_explains_the_verdict(accepted: Workspace) -> None:
+    """Stages with numbers, requests against a full re-run, predictions, scores by task and the digest are shown."""
+    with opened(accepted) as ledger:
+        document = candidate_document(ledger, ledger.candidate(NAME))
+    told, seen = candidate_text(document), document["divergence"]
+    assert f"Requests: {seen['requests_asked']} asked where a full re-run asks {seen['requests']}" in told
+    assert 0 < seen["requests_asked"] == seen["requests"], "a note stands in every first request: nothing is reused"
+    assert 0 < seen["tokens_asked"] == seen["tokens"]
+    assert "Predictions: 0 of 0 foreseen fixes came true; 8 tasks were fixed in all" in told
+    assert "paired_test  accept_p" in told
+    rows = next(stage for stage in document["stages"] if stage["stage"] == "paired_test")["numbers"]["per_task"]
+    assert all(f"{task} " in told for task in rows)
+    assert document["evidence_digest"][:12] in told
+
+
+def test_a_plan_takes_the_noise_that_a_control_measured(waiting: Workspace) -> None:
+    """Without a control the noise is assumed, and that is said; after one it is measured, and so is the pace."""
+    place = Place(waiting, small_run.configured(*gate_story.BY_HAND), {}, {})
+    before = look_ahead(place, wished_gain=0.05)
+    assert before.noise.pairs == 0
+    assert before.noise.source.startswith("assumed")
+    assert any("A gain of 5.0 points is wished for" in warning for warning in before.warnings)
+    propose(waiting, {"contract.toml": note("Be calm.")})
+    judge(waiting, model=sampled())
+    after = look_ahead(place, wished_gain=0.9)
+    with opened(waiting) as ledger:
+        (check,) = ledger.self_checks(gate_story.RUN)
+    assert (after.noise.pairs, after.noise.pair_variance) == (40, max(check.pair_variance, 3 / 40))
+    assert after.warnings == ()
+    assert after.expected.measured_on == gate_story.RUN
+    assert after.expected.episodes < after.episodes_at_most
+    assert gate_story.RUN in outlook_text(after)

@@ -80,27 +80,33 @@ def since_progress(view: View) -> list[PastStep]:
     return list(view.history[start:])
 
 
-def untried(view: View, most: int = 8) -> list[str]:
+def untried(view: View, most: int = 3) -> list[str]:
     """Return published actions not tried since the last progress, the most fitting first.
 
-    First those about what the task names, then those that became possible just now; late those that handle
-    something else, last those that would only undo a step.
+    First those about what the task names, then those that became possible just now. What handles something that
+    the task does not name, puts it where the task does not say, or only undoes a step, is left out while anything
+    else is left: a small model takes whatever is listed.
     """
     done = [spelt(call) for call in map(called, since_progress(view)) if call is not None]
     task = content(view.task)
     earlier = [step.admissible for step in view.history[:-1] if step.admissible is not None]
     known = earlier[-1] if earlier else ()
 
-    def rank(action: str) -> tuple[bool, bool, int, bool]:
+    def is_idle(action: str) -> bool:
+        verb, words = action.split()[:1], content(action)
+        is_misplaced = verb in (["put"], ["drop"], ["place"], ["leave"]) and not all(word in task for word in words)
+        is_undoing = len(words) >= 2 and any(words == content(other) for other in done)
+        is_foreign = words[0] not in task and (len(words) >= 2 or verb == ["use"]) if words else True
+        return is_misplaced or is_undoing or is_foreign or verb == ["close"]
+
+    def rank(action: str) -> tuple[bool, int, bool]:
         words = content(action)
-        is_fitting = bool(words) and words[0] in task
-        is_handling = len(words) >= 2
-        is_undoing = is_handling and any(words == content(other) for other in done)
-        shared = sum(word in task for word in words) if is_fitting else 0
-        return is_undoing, is_handling and not is_fitting, -shared, action in known
+        shared = sum(word in task for word in words) if words[:1] and words[0] in task else 0
+        return is_idle(action), -shared if shared > 1 or action not in known else 0, action in known
 
     left = [action for action in view.admissible or () if action not in done]
-    return sorted(left, key=lambda action: (rank(action), left.index(action)))[:most]
+    useful = [action for action in left if not is_idle(action)] or left
+    return sorted(useful, key=lambda action: (rank(action), left.index(action)))[:most]
 
 
 def most_alike(value: str, choices: tuple[str, ...], most: int = 8) -> list[str]:
