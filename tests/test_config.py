@@ -1,0 +1,117 @@
+"""Where each value of the configuration comes from, and what is said of a wrong one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evolve.config import flat_values, load_config
+from evolve.environments.household import create
+from evolve.errors import ConfigError
+from evolve.records import Split
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A workspace that sets the number of iterations."""
+    (tmp_path / "evolve.toml").write_text("iterations = 2\n[rollout]\nconcurrency = 2\n")
+    return tmp_path
+
+
+def test_stronger_sources_win_and_are_named(folder: Path) -> None:
+    """A flag outranks --set, which outranks the environment, a --config file, evolve.toml and the default."""
+    more = folder / "more.toml"
+    more.write_text("iterations = 3\n")
+    layers = {
+        str(folder / "evolve.toml"): {},
+        str(more): {"file": more},
+        "environment": {"environ": {"EVOLVE_ITERATIONS": "4"}},
+        "--set": {"assignments": ("iterations=5",)},
+        "flag": {"flags": {"iterations": 6}},
+    }
+    given: dict[str, object] = {}
+    for expected, (source, layer) in enumerate(layers.items(), start=2):
+        given |= layer
+        loaded = load_config(folder, **given)  # type: ignore[arg-type]
+        assert (loaded.config.iterations, loaded.sources["iterations"]) == (expected, source)
+    assert load_config(None).config.iterations == 5
+    assert "iterations" not in load_config(None).sources
+
+
+def test_a_flag_that_is_not_given_changes_nothing(folder: Path) -> None:
+    """None is no value."""
+    assert load_config(folder, flags={"iterations": None}).config.iterations == 2
+
+
+def test_values_are_toml_and_bare_words_are_texts() -> None:
+    """Numbers, lists and tables are read as such; a word needs no quotes."""
+    texts = ("model.id=qwen", "model.temperature=0.5", 'harness.off=["skill"]', "environments.household={train=20}")
+    config = load_config(None, assignments=texts).config
+    assert (config.model.id, config.model.temperature, config.harness.off) == ("qwen", 0.5, ("skill",))
+    assert config.environments == {"household": {"train": 20}}
+
+
+def test_variables_reach_nested_keys_and_others_are_left_alone() -> None:
+    """Two underscores are a dot; a variable that names no section is somebody else's."""
+    environ = {"EVOLVE_MODEL__BASE_URL": "http://host/v1", "EVOLVE_HOME": "/x", "MODEL__ID": "no"}
+    loaded = load_config(None, environ=environ)
+    assert loaded.config.model.base_url == "http://host/v1"
+    assert set(loaded.sources) == {"model.base_url"}
+
+
+@pytest.mark.parametrize(
+    ("assignment", "words"),
+    [
+        ("iterations=0", "iterations (from --set)"),
+        ("iterations=many", "iterations (from --set)"),
+        ("rollout.concurency=4", "rollout.concurency (from --set)"),
+        ("proposer.kind=wizard", "proposer.kind (from --set)"),
+        ("harness.cap=all", "harness.cap (from --set)"),
+        ("iterations", "must look like key.path=value"),
+        ("=3", "must look like key.path=value"),
+        ("model.base_url=https://me:secret@host/v1", "model.base_url (from --set)"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_source(assignment: str, words: str) -> None:
+    """The message says which key is wrong and who set it."""
+    with pytest.raises(ConfigError) as caught:
+        load_config(None, assignments=(assignment,))
+    assert words in str(caught.value)
+
+
+def test_a_value_where_a_table_belongs_is_named() -> None:
+    """A key below a value is an error of the source that asks for it."""
+    with pytest.raises(ConfigError, match="model is a value, not a table"):
+        load_config(None, assignments=("model=gpt", "model.id=gpt"))
+
+
+def test_files_that_do_not_read_are_named(tmp_path: Path) -> None:
+    """Broken TOML and a missing --config file are the user's errors, each with its path."""
+    (tmp_path / "evolve.toml").write_text("iterations = \n")
+    with pytest.raises(ConfigError, match=r"evolve\.toml is not valid TOML"):
+        load_config(tmp_path)
+    with pytest.raises(ConfigError, match="no such file"):
+        load_config(None, file=tmp_path / "absent.toml")
+
+
+def test_the_digest_covers_every_value() -> None:
+    """Equal configurations have equal digests, wherever their values come from; others have not."""
+    one = load_config(None, assignments=("iterations=3",)).config
+    assert one.digest == load_config(None, environ={"EVOLVE_ITERATIONS": "3"}).config.digest
+    assert one.digest != load_config(None).config.digest
+
+
+def test_every_value_can_be_shown_and_given_back() -> None:
+    """The flat form names each value by its dotted key."""
+    flat = flat_values(load_config(None).config)
+    assert flat["rollout.concurrency"] == 8
+    assert flat["model.kind"] == "openai"
+    again = load_config(None, flags={key: value for key, value in flat.items() if value is not None})
+    assert again.config == load_config(None).config
+
+
+def test_options_of_an_environment_reach_it() -> None:
+    """The table of an environment is what it is made with."""
+    options = load_config(None, assignments=("environments.household={train=20}",)).config.environments["household"]
+    assert len(create(options).tasks(Split.TRAIN)) == 20

@@ -1,0 +1,76 @@
+"""The files of a new workspace, and how one is found again."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from evolve.assembly import environment_names
+from evolve.config import load_config
+from evolve.errors import UserError
+from evolve.harness.artifact import read_harness
+from evolve.workspace import Workspace, find_workspace, remove_folder, seed_harness, starting_files, write_files
+
+
+def test_a_new_workspace_is_complete(tmp_path: Path) -> None:
+    """Configuration, seed harnesses, prompts, traces and what git must not see are there, and the files read."""
+    write_files(tmp_path, starting_files(environment_names()))
+    assert tomllib.loads((tmp_path / "evolve.toml").read_text())
+    load_config(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("evolve.toml", ".env.example", ".gitignore", "traces", "prompts", "harness_artifacts")
+    }
+    assert (tmp_path / "prompts" / "brief.md.j2").read_text().strip()
+    ignored = (tmp_path / ".gitignore").read_text().split()
+    assert any(line.startswith((".evolve", "/.evolve")) for line in ignored)
+    assert any(".env" in line for line in ignored)
+
+
+@pytest.mark.parametrize("name", environment_names())
+def test_seed_harnesses_read_and_name_their_environment(name: str) -> None:
+    """Each installed environment has a seed that is a valid harness of it."""
+    assert read_harness(seed_harness(name)).settings.environment == name
+
+
+def test_an_environment_without_a_seed_begins_empty() -> None:
+    """An environment of somebody else gets the smallest harness there is."""
+    harness = read_harness(seed_harness("theirs"))
+    assert (harness.settings.environment, list(harness.text_units()), harness.rule_sources) == ("theirs", [], {})
+
+
+def test_a_folder_that_holds_one_of_the_files_is_left_alone(tmp_path: Path) -> None:
+    """Nothing is written where something would be overwritten."""
+    (tmp_path / "evolve.toml").write_text("mine")
+    with pytest.raises(UserError, match=r"holds evolve\.toml already"):
+        write_files(tmp_path, starting_files(["household"]))
+    assert [path.name for path in tmp_path.iterdir()] == ["evolve.toml"]
+    assert (tmp_path / "evolve.toml").read_text() == "mine"
+
+
+def test_a_workspace_is_found_from_inside(tmp_path: Path) -> None:
+    """Any folder below evolve.toml belongs to the workspace; elsewhere the command that makes one is named."""
+    inside = tmp_path / "ws" / "harness_artifacts"
+    inside.mkdir(parents=True)
+    with pytest.raises(UserError, match="evolve init"):
+        find_workspace(inside)
+    (tmp_path / "ws" / "evolve.toml").touch()
+    assert find_workspace(inside) == Workspace(tmp_path / "ws")
+
+
+def test_what_evolve_keeps_for_itself_lies_in_one_folder(tmp_path: Path) -> None:
+    """Ledger, lock, worktrees, candidates and reports are under .evolve; completions lie with the traces."""
+    ws = Workspace(tmp_path)
+    kept = (ws.lock_file, ws.worktree("c"), ws.candidate_folder("c"), ws.reports)
+    assert all(path.is_relative_to(tmp_path / ".evolve") for path in kept)
+    assert ws.ledger_url == f"sqlite:///{tmp_path}/.evolve/ledger.sqlite"
+    assert ws.completions("ab" * 32) == tmp_path / "traces" / "completions" / f"{'ab' * 8}.jsonl"
+
+
+def test_removing_what_is_not_there_is_done(tmp_path: Path) -> None:
+    """A scratch folder goes in whatever state it is."""
+    (tmp_path / "x" / "y").mkdir(parents=True)
+    remove_folder(tmp_path / "x")
+    remove_folder(tmp_path / "x")
+    assert not (tmp_path / "x").exists()
