@@ -416,8 +416,8 @@ def test_trajectory_rule_speaks_in_trouble_and_is_silent_otherwise(
 
 
 def test_lists_of_actions_are_capped(sources: dict[str, str]) -> None:
-    """However many actions are published, a note names at most eight."""
+    """However many actions are published, a note names at most three."""
     many = tuple(f"open box {n}" for n in range(40))
     note = run_rule(sources["trajectory.py"], "trajectory.list-untried", view(HOUSE, [act("look")], admissible=many))
     assert isinstance(note, rules.Note)
-    assert note.text.count("open box") == 8
+    assert note.text.count("open box") == 3
