@@ -169,7 +169,7 @@ async def _play_arms(rollout: Rollout, tasks: Sequence[Task], runtime: HarnessRu
 
 def _result(look: Look, frozen: FrozenHarness, model: ModelFingerprint, arms: Arms, *, is_recorded: bool) -> Evaluation:
     scores = _paired(arms)
-    interval = gain_interval(scores, run_id=look.look_id)
+    interval = gain_interval(scores)
     moved = list(scores.differences.values())
     return Evaluation(
         environment=look.environment,

@@ -81,7 +81,7 @@ def run_demo(into: Path | None, *, model_path: Path | None) -> DemoDocument:
     start_workspace(root, ENVIRONMENTS)
     say(f"workspace: {root}")
     say(_about_completions(model_path))
-    found = {name: _one_environment(root, name, model_path) for name in ENVIRONMENTS}
+    found = {name: _one_environment(root, name, model_path) for name in _playable(model_path)}
     first = next(iter(found.values()))
     return DemoDocument(
         model=first[0].model.model_id,
@@ -175,6 +175,20 @@ def _arm_document(arm: ArmResult) -> ArmDocument:
 
 def _arm(arm: ArmDocument) -> str:
     return f"{arm.successes} of {arm.n} ({100 * arm.ci95[0]:.0f} to {100 * arm.ci95[1]:.0f}%)"
+
+
+def _playable(model_path: Path | None) -> list[str]:
+    """Return the environments that can be played: all of them live, else those that a recording is shipped for."""
+    if model_path is not None:
+        return list(ENVIRONMENTS)
+    recordings = resource("recordings")
+    names = [name for name in ENVIRONMENTS if (recordings / f"{name}.jsonl.xz").is_file()]
+    for name in ENVIRONMENTS:
+        if name not in names:
+            say(f"{name}: no recording is shipped yet; it runs with --live")
+    if not names:
+        raise UserError("the installation lacks its recordings; install evolve-harness again, or use --live")
+    return names
 
 
 def _about_completions(model_path: Path | None) -> str:

@@ -84,7 +84,8 @@ def write_recording(
     lines = [orjson.dumps(header, option=orjson.OPT_SORT_KEYS)]
     for key, completion in sorted(dict(entries).items()):
         answer = completion.model_dump(mode="json", exclude_defaults=True)
-        lines.append(orjson.dumps({"completion": answer, "key": key}, option=orjson.OPT_SORT_KEYS))
+        # not sorted: the order in which a model wrote its arguments is part of what it said
+        lines.append(orjson.dumps({"completion": answer, "key": key}))
     content = b"\n".join(lines) + b"\n"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(lzma.compress(content, preset=9 | lzma.PRESET_EXTREME) if path.suffix == ".xz" else content)

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from evolve.errors import ConfigError, UnseenRequestError
-from evolve.models.cache import CachedModel, CompletionCache
+from evolve.models.cache import CachedModel, CompletionCache, request_key
 from evolve.models.recorded import RecordedModel, write_recording
 from evolve.models.scripted import ScriptedModel, reply_call, reply_text
 from evolve.protocols import ModelRequest
@@ -96,3 +96,18 @@ def test_missing_or_damaged_file_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-8])
     with pytest.raises(ConfigError, match="is no recording"):
         RecordedModel(path)
+
+
+def test_arguments_keep_the_order_in_which_the_model_wrote_them(tmp_path: Path) -> None:
+    """A recording gives a call's arguments back in the model's own order, since environments answer by it."""
+    said = reply_call("exchange_item", order_id="3951", new_sku="S")
+    asyncio.run(_recorded_once(tmp_path, said))
+
+
+async def _recorded_once(folder: Path, said: Completion) -> None:
+    request = ModelRequest([{"role": "user", "content": "swap it"}], [])
+    scripted = ScriptedModel([said])
+    key = request_key(scripted.fingerprint.digest, request)
+    write_recording(folder / "one.jsonl", scripted.fingerprint, [(key, said)], "a test")
+    answer = await RecordedModel(folder / "one.jsonl").complete(request)
+    assert list(answer.calls[0].arguments or {}) == ["order_id", "new_sku"]
