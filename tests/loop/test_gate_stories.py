@@ -136,7 +136,7 @@ def test_a_patch_that_changes_nothing_is_rejected_in_the_screen(story: Story) ->
         ({"action.py": f"import os\n{RESCUE}"}, "action", "lint", "os"),
         ({"action.py": RESCUE}, "trajectory", "scope", "names layer trajectory"),
         ({"action.py": RESCUE.replace("action.rescue", "trajectory.rescue")}, "action", "lint", "trajectory.rescue"),
-        ({"action.py": RULES + "SEEN = frozenset((1, missing))\n"}, "action", "load", "missing"),
+        ({"action.py": RESCUE + "SEEN = frozenset((1, missing))\n"}, "action", "load", "missing"),
     ],
 )
 def test_a_forbidden_patch_is_rejected_by_the_stage_that_looks_for_it(
