@@ -11,7 +11,7 @@ import pytest
 from test_architecture import LAYERS, PACKAGE
 
 from evolve.cli.app import NOUNS, VERBS, command
-from evolve.cli.exits import DONE, OUR_BUG
+from evolve.cli.codes import DONE, OUR_BUG
 from evolve.errors import EvolveError
 from evolve.harness.artifact import NOTE_CHARACTERS, SKILL_WORDS
 from evolve.harness.lint_code import MAX_BYTES, MAX_LINES

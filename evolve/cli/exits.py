@@ -8,9 +8,9 @@ import sys
 import traceback
 from collections.abc import Sequence
 
+from evolve.cli.codes import DONE, INFRASTRUCTURE, INTERRUPTED, OUR_BUG, USAGE
 from evolve.errors import EvolveError, Interrupted
 
-DONE, OUR_BUG, USAGE, INFRASTRUCTURE, INTERRUPTED = 0, 1, 2, 4, 130
 DEBUG = "EVOLVE_DEBUG"
 REPORT = "this is a fault of evolve; set EVOLVE_DEBUG=1 to see where, and report it with that output"
 

@@ -40,6 +40,7 @@ class Reply:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     delay_s: float = 0.0
+    waits_for: int = 0  # holds its answer until so many requests are under way, or 30 s
 
 
 @dataclass
@@ -60,9 +61,16 @@ class Endpoint:
         self.under_way += 1
         self.most_under_way = max(self.under_way, self.most_under_way)
         await asyncio.sleep(reply.delay_s)
+        await self._company(reply.waits_for)
         self.under_way -= 1
         text = reply.body if isinstance(reply.body, str) else json.dumps(reply.body)
         return web.Response(text=text, status=reply.status, headers=reply.headers, content_type="application/json")
+
+    async def _company(self, wanted: int) -> None:
+        for _ in range(3000):
+            if self.most_under_way >= wanted:
+                return
+            await asyncio.sleep(0.01)
 
 
 @asynccontextmanager

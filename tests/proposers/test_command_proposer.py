@@ -113,7 +113,7 @@ time.sleep(60)
     start = time.monotonic()
     with pytest.raises(ProposerError, match=r"stopped after 1\.5 s"):
         run(assignment, script, timeout_s=1.5)
-    assert time.monotonic() - start < 12
+    assert time.monotonic() - start < 50
     assert has_ended(int((tmp_path / "child").read_text()))
 
 
@@ -128,14 +128,14 @@ pathlib.Path("../child").write_text(str(child.pid))
     )
     start = time.monotonic()
     assert run(assignment, script).proposal is not None
-    assert time.monotonic() - start < 12
+    assert time.monotonic() - start < 50
     assert has_ended(int((tmp_path / "child").read_text()))
 
 
 def has_ended(pid: int) -> bool:
-    """Tell whether a killed process is gone within two seconds; one that waits to be reaped is."""
+    """Tell whether a killed process is gone within ten seconds; one that waits to be reaped is."""
     status = Path(f"/proc/{pid}/stat")
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + 10
     while status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] not in "ZX":
         if time.monotonic() > deadline:
             return False

@@ -21,8 +21,8 @@ def doctor(
     A configured model is asked for one tiny tool call. Works outside a workspace too. Exit code 2 where something
     is missing that a run needs.
     """
+    from evolve.cli.codes import USAGE
     from evolve.cli.doctor_text import doctor_text, look_around
-    from evolve.cli.exits import USAGE
     from evolve.cli.output import show
 
     findings = look_around(workspace, file=config, assignments=assignments, is_offline=offline)

@@ -25,7 +25,7 @@ def check(
 
     Exit code 2 where something is wrong.
     """
-    from evolve.cli.exits import USAGE
+    from evolve.cli.codes import USAGE
     from evolve.cli.output import count, show
     from evolve.harness.check import check_folder
 

@@ -21,7 +21,7 @@ def selftest(
 
     Exit code 1 where a claim about the gate does not hold.
     """
-    from evolve.cli.exits import OUR_BUG
+    from evolve.cli.codes import OUR_BUG
     from evolve.cli.output import show
     from evolve.cli.selftest_text import selftest_text
     from evolve.gate.selftest import selftest as measure
