@@ -1,4 +1,4 @@
-"""The demo: init, run, accept, freeze, evaluate and report, on both built-in environments, in one go.
+"""The demo: init, run, accept, freeze, evaluate and report, on the built-in environments, in one go.
 
 Completions come from recordings of a real local model; `--live` asks such a model itself. Whichever it is
 stands in everything that is shown.

@@ -20,10 +20,10 @@ def demo(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run everything on both built-in environments: init, run, accept, freeze, evaluate, report.
+    """Run everything once: init, run, accept, freeze, evaluate, report.
 
-    Completions are recordings of a real local model, so it needs no key, no network and no model. With --live the
-    same run asks a model served by llama.cpp.
+    It plays the built-in environments that a recording is shipped for. Completions are recordings of a real local
+    model, so it needs no key, no network and no model. With --live the same runs ask a model served by llama.cpp.
     """
     from evolve.cli.demonstration import demo_text, run_demo
     from evolve.cli.output import show
