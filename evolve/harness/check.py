@@ -10,6 +10,7 @@ from evolve.harness.artifact import Harness, read_folder, read_harness
 from evolve.harness.lint_code import lint_rules
 
 PROPOSAL_FILE = "proposal.json"
+"""Lies beside the harness files and is not one of them: whoever reads the workspace back leaves it out."""
 
 
 def check_folder(folder: Path) -> list[str]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evolve.evidence import Attempt, Constraints, write_evidence
+from evolve.harness.check import PROPOSAL_FILE
 from evolve.harness.digest import harness_digest
 from evolve.loop.context import Incumbent, RunContext
 from evolve.loop.observe import Findings
 from evolve.predictions import PredictionScore
-from evolve.proposers.proposal_file import PROPOSAL_FILE
 from evolve.protocols import Assignment, Proposed
 from evolve.records import Candidate, Verdict
 from evolve.repository import Collected, Trailers, candidate_ref, collect, harness_folder

@@ -8,7 +8,8 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import ValidationError
 
-from evolve.proposers.proposal_file import PROPOSAL_FILE, fingerprint, what_is_wrong
+from evolve.harness.check import PROPOSAL_FILE
+from evolve.proposers.proposal_file import fingerprint, what_is_wrong
 from evolve.records import Json, Layer, Proposal, ProposedCall, Tool
 
 Lookup = Callable[[Path], str]

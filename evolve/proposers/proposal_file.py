@@ -11,10 +11,8 @@ import orjson
 from pydantic import ValidationError
 
 from evolve.errors import ProposerError
+from evolve.harness.check import PROPOSAL_FILE
 from evolve.records import Proposal
-
-PROPOSAL_FILE = "proposal.json"
-"""Lies beside the harness files and is not one of them: whoever reads the workspace back leaves it out."""
 
 _LARGEST_PROPOSAL = 64 * 1024
 
