@@ -119,8 +119,8 @@ class Environment(Protocol):
             SealError: the look is not for this environment.
         """
 
-    def heldout_digest(self) -> str:
-        """Return the commitment to the held-out split (SHA-256), without its contents."""
+    def heldout_digest(self) -> str | None:
+        """Return the commitment to the held-out split (SHA-256), without its contents; None: its data is not here."""
 
     def open(self, task: Task, trial: int) -> Session:
         """Open a session on a task."""

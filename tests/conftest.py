@@ -1,1 +1,24 @@
-"""Makes the modules of this folder importable from all tests."""
+"""What all tests share: this folder's modules can be imported, and the data of the real benchmarks is found here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(os.environ.get("EVOLVE_TEST_DATA") or Path(__file__).parents[2] / "shared" / "benchmarks")
+
+
+@pytest.fixture(scope="session")
+def benchmark_data() -> Callable[[str], Path]:
+    """Return the data folder of a real benchmark by name; the test is skipped where it is absent."""
+
+    def folder(name: str) -> Path:
+        found = BENCHMARKS / name
+        if not found.is_dir():
+            pytest.skip(f"the data of {name} is not on this machine; EVOLVE_TEST_DATA names the folder that holds it")
+        return found
+
+    return folder

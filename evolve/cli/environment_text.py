@@ -48,8 +48,7 @@ def environment_text(document: Json) -> str:
     return "\n".join(
         [
             f"{document['name']} {document['version']}: {document['description']}",
-            f"  {document['train']} training and {document['guard']} guard tasks; the held-out ones are sealed "
-            f"(commitment {document['heldout_commitment'][:12]})",
+            f"  {document['train']} training and {document['guard']} guard tasks; {_heldout_words(document)}",
             f"  {count(document['step_limit'], 'step')} at most, solved at a score of {document['pass_mark']:g}",
             "",
             table(("FAMILY", "TRAINING TASKS"), document["families"].items()),
@@ -61,3 +60,10 @@ def environment_text(document: Json) -> str:
             indent(document["opening"]["user"].strip(), "  user   | ", lambda _: True),
         ]
     )
+
+
+def _heldout_words(document: Json) -> str:
+    commitment = document["heldout_commitment"]
+    if commitment is None:
+        return "the data of the held-out ones is not on this machine"
+    return f"the held-out ones are sealed (commitment {commitment[:12]})"
