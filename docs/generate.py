@@ -24,6 +24,8 @@ from pydantic.fields import FieldInfo
 from evolve import rules
 from evolve.cli.app import command
 from evolve.config import Config
+from evolve.environments.conformance import CHECKS
+from evolve.environments.template import template_files
 from evolve.harness.artifact import Limits
 from evolve.harness.worker.child.modules import ALLOWED
 
@@ -83,6 +85,20 @@ def configuration() -> str:
             default = getattr(Config(), name)
             parts.append(f"### `[{name}]`\n\n{claim}\n\n{_table(section.model_fields, f'{name}.', default)}")
     return "\n\n".join(parts)
+
+
+def environment_example() -> str:
+    """Return the files of the environment that the page on environments shows: those of `evolve env new`."""
+    languages = {".py": "python", ".toml": "toml"}
+    return "\n\n".join(
+        f"`{path}`\n\n```{languages[Path(path).suffix]}\n{text.rstrip()}\n```"
+        for path, text in template_files("coat_check").items()
+    )
+
+
+def conformance_checks() -> str:
+    """Return what every environment has to keep, in the order in which it is checked."""
+    return "\n".join(f"- {name}" for name in CHECKS)
 
 
 def harness_limits() -> str:
@@ -208,6 +224,8 @@ def _toml(value: Any) -> str:
 PARTS: Mapping[str, Callable[[], str]] = {
     "command_line": command_line,
     "configuration": configuration,
+    "conformance_checks": conformance_checks,
+    "environment_example": environment_example,
     "harness_limits": harness_limits,
     "rule_imports": rule_imports,
     "rule_api": rule_api,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+import os
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,18 +11,22 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from evolve.archive import Archive
+from evolve.canaries import Canaries, planted_variables, run_canaries
 from evolve.config import Config
+from evolve.environments.data import data_home
 from evolve.errors import ConfigError
 from evolve.harness.check import check_folder
 from evolve.harness.worker import WorkerPool
 from evolve.models.budget import Budget
 from evolve.models.cache import CachedModel, CompletionCache
 from evolve.models.create import create_model
+from evolve.models.watched import WatchedModel
 from evolve.proposers.agents import find_row
 from evolve.proposers.command import CommandProposer
 from evolve.proposers.handoff import HandoffProposer
 from evolve.proposers.mechanic import Mechanic
 from evolve.proposers.openai import OpenAIProposer
+from evolve.proposers.sandbox import OUTSIDE, Enclosure, choose_sandbox
 from evolve.protocols import Environment, Model, Proposer
 from evolve.records import Usage
 from evolve.rollout import RolloutLimits
@@ -39,15 +44,44 @@ def environment_names() -> list[str]:
     return sorted({point.name for point in entry_points(group=ENVIRONMENT_GROUP)})
 
 
+def ready_environments() -> list[str]:
+    """Return the environments that can be made on this machine, the default one first.
+
+    One that lacks an extra, data or a program is left out.
+    """
+    names = sorted(environment_names(), key=lambda name: (name != Config().environment, name))
+    return [name for name in names if _is_ready(name)]
+
+
+def check_names(names: Sequence[str]) -> list[str]:
+    """Return environment names without repetitions, in the order given.
+
+    Raises:
+        ConfigError: one of them is not installed.
+    """
+    installed = environment_names()
+    for name in names:
+        if name not in installed:
+            raise ConfigError(f"there is no environment {name!r}; installed are: {', '.join(installed)}")
+    return list(dict.fromkeys(names))
+
+
+def _is_ready(name: str) -> bool:
+    try:
+        make_environment(name, {}).card  # noqa: B018  the card is where digests of data are first needed
+    except ConfigError:
+        return False
+    return True
+
+
 def make_environment(name: str, options: Mapping[str, object]) -> Environment:
     """Make an environment by name.
 
     Raises:
         ConfigError: none of that name is installed, or an option is wrong.
     """
+    check_names([name])
     found = {point.name: point for point in entry_points(group=ENVIRONMENT_GROUP)}
-    if name not in found:
-        raise ConfigError(f"there is no environment {name!r}; installed are: {', '.join(sorted(found))}")
     environment: Environment = found[name].load()(options)
     return environment
 
@@ -84,12 +118,14 @@ def open_ledger(
 
 @dataclass(frozen=True)
 class Bench:
-    """What a roll-out needs, opened and ready."""
+    """What a roll-out needs, opened and ready. `environ` holds the canary of the variables too."""
 
     environment: Environment
     model: CachedModel
     archive: Archive
     pool: WorkerPool
+    canaries: Canaries
+    environ: Mapping[str, str]
 
 
 @asynccontextmanager
@@ -110,17 +146,25 @@ async def open_bench(
         model: asked in place of the one that the configuration describes.
     """
     environment = make_environment(config.environment, config.environments.get(config.environment, {}))
-    model = model or create_model(config.model, environ=environ)
-    traces = Traces(workspace.traces, secrets=secret_values(environ))
+    canaries = Canaries(run_canaries(environment.card.canary, ledger.canary))
+    model = WatchedModel(
+        model or create_model(config.model, environ=environ), canaries, seen_in="a request to the model"
+    )
+    traces = Traces(workspace.traces, secrets=secret_values(environ), canaries=canaries)
     archive = Archive(ledger, traces)
     budget = Budget(usd=config.budget.usd, tokens=config.budget.tokens, spent=spent)
     try:
-        with CompletionCache(workspace.completions(model.fingerprint.digest)) as cache:
+        with (
+            planted_variables(environ, ledger.canary) as planted,
+            CompletionCache(workspace.completions(model.fingerprint.digest)) as cache,
+        ):
             cached = CachedModel(model, cache, budget=budget, price=config.model.price)
             isolation = config.harness
-            async with WorkerPool(minimum_tier=isolation.isolation, call_timeout_s=isolation.call_timeout_s) as pool:
+            async with WorkerPool(
+                minimum_tier=isolation.isolation, call_timeout_s=isolation.call_timeout_s, canaries=canaries
+            ) as pool:
                 try:
-                    yield Bench(environment, cached, archive, pool)
+                    yield Bench(environment, cached, archive, pool, canaries, planted)
                 finally:
                     await cached.close()
     finally:
@@ -139,32 +183,62 @@ def rollout_limits(config: Config) -> RolloutLimits:
 
 
 def make_proposer(
-    workspace: Workspace, config: Config, *, environ: Mapping[str, str], replay: Callable[[Path], str]
+    workspace: Workspace,
+    config: Config,
+    *,
+    environ: Mapping[str, str],
+    replay: Callable[[Path], str],
+    canaries: Canaries,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> Proposer:
     """Make the proposer that a configuration asks for.
 
+    Args:
+        canaries: looked for in what the proposer's own model is asked.
+        warn: is told where an agent would run outside any sandbox.
+
     Raises:
-        ConfigError: it names no agent, an unknown one, or no model.
+        ConfigError: it names no agent, an unknown one, or no model; or it requires a sandbox and none holds here.
     """
     settings = config.proposer
-    transcripts = workspace.state / "transcripts"
+    transcripts = workspace.transcripts
     if settings.kind == "mechanic":
         return Mechanic()
     if settings.kind == "handoff":
         return HandoffProposer(templates=workspace.prompts)
     if settings.kind == "command":
         row = find_row(settings.agent, Path(settings.agents_file) if settings.agents_file else None)
-        model_name = settings.model.id if settings.model else None
         return CommandProposer(
-            row, environ=environ, transcripts=transcripts, model=model_name, templates=workspace.prompts
+            row,
+            environ=environ,
+            transcripts=transcripts,
+            model=settings.model.id if settings.model else None,
+            templates=workspace.prompts,
+            enclosure=_enclosure(workspace, config, environ, warn),
         )
     if settings.model is None:
         raise ConfigError("proposer.kind is openai, and proposer.model is not set: name the model that writes patches")
     return OpenAIProposer(
-        create_model(settings.model, environ=environ),
+        WatchedModel(
+            create_model(settings.model, environ=environ), canaries, seen_in="a request to the proposer's model"
+        ),
         check=lambda folder: "\n".join(check_folder(folder)) or "The harness folder is fine.",
         replay=replay,
         transcripts=transcripts,
         turn_limit=settings.max_turns,
         templates=workspace.prompts,
     )
+
+
+def _enclosure(
+    workspace: Workspace, config: Config, environ: Mapping[str, str], warn: Callable[[str], None]
+) -> Enclosure | None:
+    """Return what shuts a coding agent in; None, and a warning, where it runs UNPROTECTED."""
+    found = choose_sandbox(config.proposer.sandbox, environ)
+    if found.sandbox is None:
+        warn(f"UNPROTECTED: the coding agent runs outside any sandbox ({found.reason}). {OUTSIDE}")
+        return None
+    options = (value for table in config.environments.values() for value in table.values() if isinstance(value, str))
+    data = (Path(text).expanduser() for text in options if os.sep in text)
+    home = Path(environ.get("HOME") or "~").expanduser()
+    return Enclosure(found.sandbox, hidden=(home, workspace.root.resolve(), data_home(environ), *data))

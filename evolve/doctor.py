@@ -15,6 +15,7 @@ from typing import Literal
 from pydantic import Field
 
 from evolve.assembly import environment_names, make_environment, open_ledger
+from evolve.bench import benchmark_names, find_benchmark
 from evolve.config import Config
 from evolve.errors import ConfigError, EvolveError, HarnessError, WorkspaceBusy
 from evolve.harness.artifact import read_harness
@@ -149,11 +150,14 @@ def _is_installed(name: str) -> bool:
 
 
 def _environments(config: Config) -> Iterator[Finding]:
+    benchmarks = {name for one in benchmark_names() for name in find_benchmark(one).environments}
     for name in environment_names():
         try:
             card = make_environment(name, config.environments.get(name, {})).card
         except (EvolveError, ImportError) as error:
-            yield Finding(name=f"environment {name}", status="missing", detail=str(error))
+            is_needed = name == config.environment
+            mend = f"evolve bench info {name}" if name in benchmarks else ""
+            yield Finding(name=f"environment {name}", status="missing", detail=str(error), mend=mend, blocks=is_needed)
         else:
             detail = f"version {card.version}, digest {card.digest[:12]}"
             yield Finding(name=f"environment {name}", status="ok", detail=detail)

@@ -1,18 +1,21 @@
-"""The layout of a workspace on disk, and how one is made. Holds paths; opens nothing by itself."""
+"""The layout of a workspace on disk, and how one is made."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from evolve.errors import UserError
 from evolve.harness.artifact import read_folder
 from evolve.prompts import render
+from evolve.repository import Repository, init_repository
 from evolve.resources import resource
 
 ARTIFACTS = "harness_artifacts"
+FIRST_MESSAGE = "Start an evolve workspace"
 USER_PROMPTS = ("brief.md.j2", "agent_task.md.j2", "openai_proposer.md.j2")
 
 
@@ -62,6 +65,11 @@ class Workspace:
         """Where HTML reports go."""
         return self.state / "reports"
 
+    @property
+    def transcripts(self) -> Path:
+        """What proposers said while they worked."""
+        return self.state / "transcripts"
+
     def harness_path(self, environment: str) -> str:
         """Path of a harness folder inside the repository."""
         return f"{ARTIFACTS}/{environment}"
@@ -93,9 +101,30 @@ def find_workspace(start: Path) -> Workspace:
     )
 
 
+def start_workspace(root: Path, environments: Sequence[str], *, date: datetime) -> str:
+    """Write the starting files and commit them, and nothing else that lies there; return the commit.
+
+    Raises:
+        UserError: `root` is no folder, or holds one of the files already; nothing was changed then.
+        RepositoryError: git is missing or refuses.
+    """
+    files = starting_files(environments)
+    if root.exists() and not root.is_dir():
+        raise UserError(f"{root} is a file; name a folder")
+    _refuse_taken(root, files)
+    with init_repository(root) as repository:
+        write_files(root, files)
+        _commit_alone(repository, sorted(files), date)
+        return repository.head_commit()
+
+
 def starting_files(environments: Iterable[str]) -> dict[str, bytes]:
-    """Return the files of a new workspace by path: configuration, seed harnesses, prompts."""
-    names = sorted(environments)
+    """Return the files of a new workspace by path: configuration, seed harnesses, prompts.
+
+    Args:
+        environments: the first is the one that `evolve run` takes by default.
+    """
+    names = list(environments)
     files = {
         "evolve.toml": render("workspace/evolve.toml.j2", environments=names).encode(),
         ".env.example": render("workspace/env.example.j2").encode(),
@@ -124,13 +153,24 @@ def write_files(root: Path, files: dict[str, bytes]) -> None:
     Raises:
         UserError: one of them exists already; nothing is written then.
     """
-    taken = sorted(path for path in files if (root / path).exists())
-    if taken:
-        raise UserError(f"{root} holds {taken[0]} already; choose an empty folder, or remove it first")
+    _refuse_taken(root, files)
     for path, content in files.items():
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
+
+
+def _refuse_taken(root: Path, files: Iterable[str]) -> None:
+    taken = sorted(path for path in files if (root / path).exists())
+    if taken:
+        raise UserError(f"{root} holds {taken[0]} already; choose an empty folder, or remove it first")
+
+
+def _commit_alone(repository: Repository, paths: Sequence[str], date: datetime) -> None:
+    """Commit these paths alone: what the user has staged stays staged."""
+    repository.git.run("add", "--force", "--", *paths)
+    options = ("--quiet", "--no-verify", "--no-gpg-sign", f"--message={FIRST_MESSAGE}", "--only")
+    repository.git.run("commit", *options, "--", *paths, env=repository.signature(date))
 
 
 def remove_folder(folder: Path) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from evolve.cli.commands import (
     accept,
+    bench,
     candidates,
     config,
     demo,
@@ -57,6 +58,7 @@ NOUNS = {
     "config": config.group,
     "harness": harness.group,
     "env": env.group,
+    "bench": bench.group,
 }
 
 

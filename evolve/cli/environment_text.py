@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from textwrap import indent
 
 from evolve.assembly import make_environment
 from evolve.cli.output import count, table
+from evolve.errors import ConfigError
 from evolve.records import Json, Split
+
+
+def listed_environments(names: Iterable[str]) -> list[Json]:
+    """Return the document of each environment; one that cannot be made here has its name and what it needs."""
+    found: list[Json] = []
+    for name in names:
+        try:
+            found.append({**environment_document(name), "needs": None})
+        except ConfigError as error:
+            found.append({"name": name, "needs": str(error)})
+    return found
+
+
+def listing_text(found: Sequence[Json]) -> str:
+    """Return the environments as a table, and below it what the others need."""
+    keys = ("name", "version", "train", "guard", "step_limit", "description")
+    rows = [[one[key] for key in keys] for one in found if one["needs"] is None]
+    lines = [table(("NAME", "VERSION", "TRAIN", "GUARD", "STEPS", "DESCRIPTION"), rows)]
+    lines += [f"\n{one['name']} cannot be used yet: {one['needs']}" for one in found if one["needs"] is not None]
+    return "\n".join(lines)
 
 
 def environment_document(name: str) -> Json:

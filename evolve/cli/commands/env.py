@@ -1,27 +1,26 @@
-"""`evolve env`: the installed environments."""
+"""`evolve env`: the installed environments, and the start of a new one."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from evolve.cli.options import AsJson
 
-group = typer.Typer(help="List the installed environments, or show one.", no_args_is_help=True)
+group = typer.Typer(help="List the installed environments, show one, or start a new one.", no_args_is_help=True)
 
 
 @group.command("list")
 def list_environments(as_json: AsJson = False) -> None:
-    """List the installed environments."""
+    """List the installed environments; one that lacks data or an extra says what it needs."""
     from evolve.assembly import environment_names
-    from evolve.cli.environment_text import environment_document
-    from evolve.cli.output import show, table
+    from evolve.cli.environment_text import listed_environments, listing_text
+    from evolve.cli.output import show
 
-    found = [environment_document(name) for name in environment_names()]
-    rows = [(e["name"], e["version"], e["train"], e["guard"], e["step_limit"], e["description"]) for e in found]
-    text = table(("NAME", "VERSION", "TRAIN", "GUARD", "STEPS", "DESCRIPTION"), rows)
-    show({"environments": found}, text, as_json=as_json)
+    found = listed_environments(environment_names())
+    show({"environments": found}, listing_text(found), as_json=as_json)
 
 
 @group.command("show")
@@ -34,3 +33,24 @@ def show_environment(
 
     document = environment_document(name)
     show(document, environment_text(document), as_json=as_json)
+
+
+@group.command("new")
+def new_environment(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name: lower-case letters, digits and _.")],
+    into: Annotated[
+        Path | None, typer.Option("--into", metavar="DIR", help="The folder.", show_default="./NAME")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Start a new environment: a small complete one with its tests, to be changed into yours.
+
+    `pip install -e DIR` makes it known, `evolve bench verify NAME` checks what every environment has to keep.
+    """
+    from evolve.cli.output import show
+    from evolve.environments.template import start_environment
+
+    folder = into or Path(name)
+    paths = [str(path) for path in start_environment(name, folder)]
+    text = f"Wrote {', '.join(paths)}.\nNext: pip install -e {folder}, then `evolve bench verify {name}`."
+    show({"environment": name, "files": paths}, text, as_json=as_json)

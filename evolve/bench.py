@@ -1,0 +1,193 @@
+"""Benchmarks as a user meets them: what one is and needs, how its data comes here, whether an environment holds."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Literal
+
+from evolve.assembly import environment_names, make_environment
+from evolve.environments.conformance import Baseline, Check, broken, conformance, do_nothing, subject_of
+from evolve.environments.data import Benchmark, BenchmarkData, DataFile
+from evolve.errors import EvolveError, UserError
+from evolve.records import Record
+
+BENCHMARK_GROUP = "evolve.benchmarks"
+
+
+State = Literal["present", "absent", "altered"]
+
+
+class FileState(Record):
+    """One data file of a benchmark on this machine."""
+
+    path: str
+    what: str
+    state: State
+    is_needed: bool
+
+
+class BenchmarkState(Record):
+    """A benchmark and what of it is here."""
+
+    name: str
+    title: str
+    environments: tuple[str, ...]
+    licence: str
+    source: str
+    folder: str
+    files: tuple[FileState, ...]
+    extra: str | None
+    missing_modules: tuple[str, ...]
+    missing_programs: tuple[str, ...]
+    fetch: tuple[str, ...]
+    notes: str
+
+    @property
+    def is_ready(self) -> bool:
+        """True where nothing that is needed lacks."""
+        lacks = any(file.is_needed and file.state != "present" for file in self.files)
+        return not (lacks or self.missing_modules or self.missing_programs)
+
+
+class Verification(Record):
+    """What `evolve bench verify` found on one environment."""
+
+    environment: str
+    checks: tuple[Check, ...]
+    nothing: Baseline | None = None
+
+    @property
+    def holds(self) -> bool:
+        """True where every check holds."""
+        return all(check.holds for check in self.checks)
+
+
+def benchmark_names() -> list[str]:
+    """Return the names of all benchmarks that installed adapters play."""
+    return sorted({point.name for point in entry_points(group=BENCHMARK_GROUP)})
+
+
+def find_benchmark(name: str) -> Benchmark:
+    """Return a benchmark by its name or by that of one of its environments.
+
+    Raises:
+        UserError: there is none of that name.
+    """
+    for point in entry_points(group=BENCHMARK_GROUP):
+        benchmark: Benchmark = point.load()
+        if name in (benchmark.name, *benchmark.environments):
+            return benchmark
+    known = ", ".join(benchmark_names()) or "none"
+    if name in environment_names():
+        raise UserError(f"{name} brings its own tasks, there is no data to fetch; benchmarks with data are: {known}")
+    raise UserError(f"there is no benchmark {name!r}; installed are: {known}")
+
+
+def state_of(benchmark: Benchmark, options: Mapping[str, object]) -> BenchmarkState:
+    """Look at the data, modules and programs of a benchmark; digests are checked."""
+    data = BenchmarkData(benchmark, options.get("data"))
+    return BenchmarkState(
+        name=benchmark.name,
+        title=benchmark.title,
+        environments=benchmark.environments,
+        licence=benchmark.licence,
+        source=benchmark.source,
+        folder=str(data.folder),
+        files=tuple(
+            FileState(path=f.path, what=f.what, state=_state(data.folder / f.path, f), is_needed=f.is_needed)
+            for f in benchmark.files
+        ),
+        extra=benchmark.extra,
+        missing_modules=tuple(name for name in benchmark.modules if not _has_module(name)),
+        missing_programs=tuple(name for name in benchmark.programs if shutil.which(name) is None),
+        fetch=tuple(line.format(folder=data.folder) for line in benchmark.fetch),
+        notes=benchmark.notes,
+    )
+
+
+def take_files(benchmark: Benchmark, source: Path) -> list[str]:
+    """Copy a benchmark's files out of a folder to where its adapter looks; return the paths that were copied.
+
+    Each file is checked before it is moved into place, so that a cut-off copy leaves nothing half-made.
+
+    Raises:
+        UserError: the folder does not hold a needed file, or one that is not the pinned one.
+    """
+    if not source.is_dir():
+        raise UserError(f"{source} is no folder; --from names one that holds the files of {benchmark.name}")
+    folder = BenchmarkData(benchmark).folder
+    states = {file: _state(source / file.path, file) for file in benchmark.files}
+    for file, state in states.items():
+        if state == "altered":
+            raise UserError(
+                f"{source / file.path} is not the file that {benchmark.name} is pinned to (SHA-256 differs)"
+            )
+        if state == "absent" and file.is_needed and _state(folder / file.path, file) != "present":
+            raise UserError(f"{source} holds no {file.path} ({file.what}), which {benchmark.name} needs")
+    present = [file.path for file, state in states.items() if state == "present"]
+    for path in present:
+        _copy(source / path, folder / path)
+    return present
+
+
+def verify(name: str, options: Mapping[str, Mapping[str, object]], *, tasks: int) -> Iterator[Verification]:
+    """Check an environment, or all of a benchmark, against what every environment has to keep.
+
+    Args:
+        options: the tables [environments.NAME] of the configuration.
+        tasks: how many training tasks are looked at.
+
+    Raises:
+        UserError: there is neither an environment nor a benchmark of that name.
+    """
+    for environment in _environments(name):
+        try:
+            subject = subject_of(
+                environment, lambda e=environment: make_environment(e, options.get(e, {})), tasks=tasks
+            )
+        except EvolveError as error:
+            yield Verification(environment=environment, checks=(broken(error),))
+            continue
+        checks = tuple(conformance(subject))
+        nothing = do_nothing(subject) if all(check.holds for check in checks) else None
+        yield Verification(environment=environment, checks=checks, nothing=nothing)
+
+
+def _environments(name: str) -> Iterable[str]:
+    return [name] if name in environment_names() else find_benchmark(name).environments
+
+
+def _state(path: Path, file: DataFile) -> State:
+    try:
+        with path.open("rb") as content:
+            is_right = file.sha256 in (None, hashlib.file_digest(content, "sha256").hexdigest())
+    except OSError:
+        return "absent"
+    return "present" if is_right else "altered"
+
+
+def _copy(source: Path, target: Path) -> None:
+    if source.resolve() == target.resolve():
+        return
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as partial:
+            shutil.copyfile(source, partial.name)
+        os.replace(partial.name, target)
+    except OSError as error:
+        raise UserError(f"{target} cannot be written: {error.strerror}; EVOLVE_DATA names another place") from error
+
+
+def _has_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False

@@ -1,0 +1,82 @@
+"""`evolve bench`: benchmarks, their data, and whether an environment keeps the contract."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evolve.cli.options import AsJson
+
+group = typer.Typer(help="Benchmarks: what they need, how their data comes, whether they hold.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A benchmark, or one of its environments.")]
+DataFolder = Annotated[
+    Path | None, typer.Option("--data", metavar="DIR", help="Where its data is.", show_default="below EVOLVE_DATA")
+]
+
+
+@group.command("info")
+def info(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A benchmark; all without one.")] = None,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show benchmarks: licence, source, files and their state, what is missing and what brings it."""
+    from evolve.bench import benchmark_names, find_benchmark, state_of
+    from evolve.cli.bench_text import state_text, states_text
+    from evolve.cli.output import show
+
+    options = {"data": data} if data else {}
+    states = [state_of(find_benchmark(one), options) for one in ([name] if name else benchmark_names())]
+    documents = [{**state.model_dump(mode="json"), "is_ready": state.is_ready} for state in states]
+    text = state_text(states[0]) if name else states_text(states)
+    show({"benchmarks": documents}, text, as_json=as_json)
+
+
+@group.command("fetch")
+def fetch(
+    name: Name,
+    source: Annotated[
+        Path | None, typer.Option("--from", metavar="DIR", help="A folder that holds the files.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring the data of a benchmark: from a folder at hand, or else print the commands that bring it.
+
+    Nothing is downloaded by evolve itself. Files are checked against their pinned digests before they are taken.
+    """
+    from evolve.bench import find_benchmark, state_of, take_files
+    from evolve.cli.bench_text import fetch_text, taken_text
+    from evolve.cli.output import show
+
+    benchmark = find_benchmark(name)
+    taken = [] if source is None else take_files(benchmark, source)
+    state = state_of(benchmark, {})
+    document = {"benchmark": benchmark.name, "folder": state.folder, "taken": taken, "commands": list(state.fetch)}
+    text = fetch_text(state) if source is None else taken_text(state, taken)
+    show({**document, "is_ready": state.is_ready}, text, as_json=as_json)
+
+
+@group.command("verify")
+def verify(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="An environment, or a benchmark for all of its own.")],
+    tasks: Annotated[int, typer.Option("--tasks", min=1, help="Training tasks that are looked at.")] = 3,
+    data: DataFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that an environment keeps what every environment has to keep; held-out tasks are not listed.
+
+    It works on any installed environment, yours too. Exit code 1 where a check does not hold.
+    """
+    from evolve import bench
+    from evolve.assembly import environment_names
+    from evolve.cli.bench_text import verification_text
+    from evolve.cli.output import show
+
+    options = {one: {"data": data} for one in environment_names()} if data else {}
+    found = list(bench.verify(name, options, tasks=tasks))
+    documents = [{**one.model_dump(mode="json"), "holds": one.holds} for one in found]
+    show({"environments": documents}, "\n\n".join(map(verification_text, found)), as_json=as_json)
+    if not all(one.holds for one in found):
+        raise typer.Exit(1)

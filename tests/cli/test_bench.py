@@ -1,0 +1,141 @@
+"""`evolve bench`, `evolve env new` and `evolve init --env` as one calls them."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from evolve.bench import benchmark_names, find_benchmark, state_of, take_files
+from evolve.environments.data import Benchmark, BenchmarkData, DataFile
+from evolve.errors import ConfigError, UserError
+from evolve.workspace import find_workspace
+
+CONTENT = b"a table of 3 rows"
+BENCHMARK = Benchmark(
+    name="little",
+    title="A little benchmark",
+    environments=("little_a", "little_b"),
+    licence="MIT",
+    source="example @ 0000000",
+    files=(
+        DataFile("tables/dev.jsonl", "tasks", hashlib.sha256(CONTENT).hexdigest()),
+        DataFile("test.jsonl", "held-out tasks", is_needed=False),
+    ),
+    fetch=("git clone https://example.org/little {folder}",),
+    extra="little",
+    modules=("no_such_module_of_ours",),
+    programs=("no-such-program-of-ours",),
+)
+
+
+@pytest.fixture(autouse=True)
+def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep benchmark data in a folder of the test."""
+    monkeypatch.setenv("EVOLVE_DATA", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+def source_with(tmp_path: Path, content: bytes) -> Path:
+    source = tmp_path / "source"
+    (source / "tables").mkdir(parents=True)
+    (source / "tables" / "dev.jsonl").write_bytes(content)
+    (source / "beside.txt").write_text("no part of it")
+    return source
+
+
+def test_what_is_missing_is_named_with_what_brings_it() -> None:
+    """An absent file, module and program each stand in the state; nothing is ready before they are there."""
+    state = state_of(BENCHMARK, {})
+    assert [(file.path, file.state) for file in state.files] == [
+        ("tables/dev.jsonl", "absent"),
+        ("test.jsonl", "absent"),
+    ]
+    assert state.missing_modules == ("no_such_module_of_ours",)
+    assert state.missing_programs == ("no-such-program-of-ours",)
+    assert state.fetch == (f"git clone https://example.org/little {state.folder}",)
+    assert not state.is_ready
+
+
+def test_files_at_hand_are_taken_after_their_digest(tmp_path: Path, data_folder: Path) -> None:
+    """The pinned file is copied to where the adapter reads it; what is no part of the benchmark stays behind."""
+    assert take_files(BENCHMARK, source_with(tmp_path, CONTENT)) == ["tables/dev.jsonl"]
+    assert BenchmarkData(BENCHMARK).read("tables/dev.jsonl") == CONTENT
+    assert sorted(p.name for p in data_folder.rglob("*") if p.is_file()) == ["dev.jsonl"]
+
+
+def test_another_file_of_that_name_is_refused(tmp_path: Path, data_folder: Path) -> None:
+    """A file with another digest is neither taken nor read, and nothing is left behind."""
+    with pytest.raises(UserError, match="SHA-256 differs"):
+        take_files(BENCHMARK, source_with(tmp_path, b"other"))
+    assert not data_folder.exists()
+    (data_folder / "little" / "tables").mkdir(parents=True)
+    (data_folder / "little" / "tables" / "dev.jsonl").write_bytes(b"other")
+    assert state_of(BENCHMARK, {}).files[0].state == "altered"
+    with pytest.raises(ConfigError, match="evolve bench fetch little"):
+        BenchmarkData(BENCHMARK).read("tables/dev.jsonl")
+
+
+def test_a_folder_without_the_needed_file_is_refused(tmp_path: Path) -> None:
+    """The message names the file and what is in it."""
+    with pytest.raises(UserError, match=r"holds no tables/dev\.jsonl \(tasks\)"):
+        take_files(BENCHMARK, tmp_path)
+    with pytest.raises(UserError, match="is no folder"):
+        take_files(BENCHMARK, tmp_path / "nowhere")
+
+
+def test_every_benchmark_shows_itself(evolve) -> None:
+    """`evolve bench info` lists each benchmark that is installed; each names a licence, a source and commands."""
+    listed = evolve("bench", "info", "--json").document["benchmarks"]
+    assert [one["name"] for one in listed] == benchmark_names()
+    for one in listed:
+        assert one["licence"]
+        assert one["source"]
+        assert one["fetch"], f"{one['name']} has no command that brings it"
+        assert not one["is_ready"] or not [f for f in one["files"] if f["is_needed"]]
+
+
+def test_each_benchmark_is_found_by_its_environments() -> None:
+    """An environment's name finds its benchmark."""
+    for name in benchmark_names():
+        for environment in find_benchmark(name).environments:
+            assert find_benchmark(environment).name == name
+
+
+def test_an_embedded_environment_is_verified(evolve) -> None:
+    """`evolve bench verify household` checks it and says what doing nothing scores."""
+    found = evolve("bench", "verify", "household", "--tasks", "1", "--json").document["environments"]
+    assert [(one["environment"], one["holds"], one["nothing"]["successes"]) for one in found] == [
+        ("household", True, 0)
+    ]
+
+
+def test_init_takes_the_environments_that_are_named(evolve, tmp_path: Path) -> None:
+    """`evolve init --env` makes a harness folder for each, and the first is the default."""
+    assert evolve("init", tmp_path / "w", "--env", "service_desk", "--env", "household").code == 0
+    assert sorted(os.listdir(tmp_path / "w" / "harness_artifacts")) == ["household", "service_desk"]
+    assert 'environment = "service_desk"' in (find_workspace(tmp_path / "w").root / "evolve.toml").read_text()
+
+
+def test_init_makes_the_default_environment_the_default(evolve, tmp_path: Path) -> None:
+    """Without --env every environment that can be used here gets a folder, and household comes first."""
+    made = evolve("init", tmp_path / "w", "--json").document["environments"]
+    assert made[0] == "household"
+    assert "service_desk" in made
+
+
+def test_env_new_starts_an_environment(evolve, tmp_path: Path) -> None:
+    """`evolve env new` writes the three files of the page."""
+    assert evolve("env", "new", "my_desk", "--into", tmp_path / "d").code == 0
+    assert sorted(os.listdir(tmp_path / "d")) == ["my_desk.py", "pyproject.toml", "test_my_desk.py"]
+
+
+def test_a_wrong_name_is_a_users_mistake(evolve, tmp_path: Path) -> None:
+    """An environment or benchmark that is not there ends with 2 and the names that are."""
+    for words in (("bench", "info", "nope"), ("bench", "fetch", "household"), ("bench", "verify", "nope")):
+        ended = evolve(*words)
+        assert ended.code == 2
+        assert "installed are" in ended.err or "brings its own tasks" in ended.err
+    ended = evolve("init", tmp_path / "w", "--env", "nope")
+    assert ended.code == 2
+    assert not (tmp_path / "w").exists()
