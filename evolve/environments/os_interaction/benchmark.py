@@ -1,0 +1,30 @@
+"""Where OS interaction comes from and which of its files are read."""
+
+from __future__ import annotations
+
+from evolve.environments.data import Benchmark, DataFile
+
+DEV = "os_dev.jsonl"
+TRAIN = "os_train.jsonl"
+STD = "os_std.jsonl"
+
+BENCHMARK = Benchmark(
+    name="os_interaction",
+    title="AgentBench OS interaction",
+    environments=("os_interaction",),
+    licence="Apache-2.0",
+    source="https://github.com/THUDM/AgentBench @ 578c5e9",
+    files=(
+        DataFile(TRAIN, "1,000 tasks", "97ee397b3ec0532950346bb04f5cd48e806261b1b9f7458398f296c501baa05b"),
+        DataFile(DEV, "26 tasks", "de91f99e4da63eec5d39ee78a9200dd850fbc3cdef5914dc702abe340f7bbbe1", is_needed=False),
+        DataFile(STD, "144 tasks, the held-out ones", is_needed=False),
+    ),
+    fetch=(
+        "git clone --no-checkout https://github.com/THUDM/AgentBench {folder}/checkout",
+        "git -C {folder}/checkout checkout 578c5e9 -- data/os_interaction",
+        "python -m evolve.environments.os_interaction.inline {folder}/checkout/data/os_interaction {folder}",
+        "python -m evolve.environments.os_interaction.build",
+    ),
+    programs=("bwrap", "unshare", "mount", "debootstrap"),
+    notes="Linux and root. The scripts of these files are meant for a sandbox; never run one on a host.",
+)

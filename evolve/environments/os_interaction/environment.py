@@ -1,0 +1,173 @@
+"""The environment: card, task lists, the seal on the held-out side, and how a session is opened."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from evolve.environments.data import BenchmarkData
+from evolve.environments.os_interaction.benchmark import BENCHMARK, DEV, STD, TRAIN
+from evolve.environments.os_interaction.problems import Problem, divided, read_problems
+from evolve.environments.os_interaction.rootfs import NAME, Rootfs, default_folder, read_rootfs
+from evolve.environments.os_interaction.sandbox import Sandbox, require_sandbox
+from evolve.environments.os_interaction.scoring import PASS_MARK, VERSION
+from evolve.environments.os_interaction.session import OsSession
+from evolve.errors import ConfigError, SealError, UserError
+from evolve.protocols import EnvironmentCard
+from evolve.records import Look, LoopSplit, Split, Task, digest_of
+
+STEP_LIMIT = 8
+TIMEOUT_S = 30.0
+SETS = {"train": TRAIN, "dev": DEV}
+OPTIONS = ("data", "rootfs", "set", "timeout_s", *(split.value for split in Split))
+
+
+class OsInteraction:
+    """OS interaction over one root file system.
+
+    Args:
+        open_file: the file whose tasks train and guard.
+        timeout_s: what each script may take.
+        limits: cut the task lists to a prefix.
+    """
+
+    def __init__(
+        self,
+        files: BenchmarkData,
+        rootfs: Rootfs,
+        limits: Mapping[Split, int],
+        *,
+        open_file: str = TRAIN,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        self._files = files
+        self._rootfs = rootfs
+        self._limits = limits
+        self._open_file = open_file
+        self._timeout_s = timeout_s
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, object]) -> OsInteraction:
+        """Make the environment.
+
+        Raises:
+            ConfigError: an unknown option, a value of the wrong kind, or something that sandboxes need is missing.
+        """
+        unknown = sorted(set(options) - set(OPTIONS))
+        if unknown:
+            raise ConfigError(f"{NAME}: unknown option {', '.join(unknown)}; options are {', '.join(OPTIONS)}")
+        limits = {split: _limit(split.value, options[split.value]) for split in Split if split.value in options}
+        files = BenchmarkData(BENCHMARK, options.get("data"))
+        open_file = _open_file(options.get("set", "train"))
+        timeout_s = _timeout(options.get("timeout_s", TIMEOUT_S))
+        folder = options.get("rootfs", default_folder())
+        if not isinstance(folder, str | Path):
+            raise ConfigError(f"{NAME}: option rootfs must be a folder, got {folder!r}")
+        require_sandbox()
+        rootfs = read_rootfs(Path(folder).expanduser().absolute())
+        return cls(files, rootfs, limits, open_file=open_file, timeout_s=timeout_s)
+
+    @cached_property
+    def card(self) -> EnvironmentCard:
+        """Name, limits and a digest over source, open tasks, root file system and time limit, whatever the limits."""
+        tasks = hashlib.sha256(self._files.read(self._open_file)).hexdigest()
+        return EnvironmentCard(
+            name=NAME,
+            version=VERSION,
+            step_limit=STEP_LIMIT,
+            pass_mark=PASS_MARK,
+            description="A question about a Linux machine, or a change to it, by bash (AgentBench OS interaction)",
+            digest=digest_of([_source_digest(), tasks, self._rootfs.digest, self._timeout_s]),
+            is_blocking=True,
+        )
+
+    def tasks(self, split: LoopSplit) -> Sequence[Task]:
+        """List the training or guard tasks.
+
+        Raises:
+            SealError: anything else was asked for.
+        """
+        if split not in (Split.TRAIN, Split.GUARD):
+            raise SealError(f"{NAME}: the {split} tasks are listed against a recorded look only")
+        return [problem.task(split) for problem in self._offered(split)]
+
+    def heldout_tasks(self, look: Look) -> Sequence[Task]:
+        """List the held-out tasks against a recorded look.
+
+        Raises:
+            SealError: the look is not for this environment.
+            ConfigError: os_std.jsonl is not here.
+        """
+        if look.environment != NAME:
+            raise SealError(f"look {look.look_id} is for {look.environment}, not for {NAME}")
+        return [problem.task(Split.HELDOUT) for problem in self._offered(Split.HELDOUT)]
+
+    def heldout_digest(self) -> str | None:
+        """Return the SHA-256 of the held-out tasks on offer; None where os_std.jsonl is not here."""
+        if not self._files.has(STD):
+            return None
+        return digest_of([repr(problem) for problem in self._offered(Split.HELDOUT)])
+
+    def problem(self, task: Task) -> Problem:
+        """Return a task with what is hidden of it.
+
+        Raises:
+            UserError: the task is none of this environment's.
+        """
+        problem = next((problem for problem in self._offered(task.split) if problem.task_id == task.task_id), None)
+        if problem is None or problem.task(task.split) != task:
+            raise UserError(f"{task.task_id} is no task of {NAME} under its present options")
+        return problem
+
+    def open(self, task: Task, trial: int) -> OsSession:
+        """Open a session in a sandbox of its own; all trials of a task are alike.
+
+        Raises:
+            UserError: the task is none of this environment's.
+            EnvironmentBroken: the sandbox did not start.
+        """
+        problem = self.problem(task)
+        session = OsSession(problem, Sandbox(self._rootfs), self._timeout_s)
+        try:
+            session.prepare()
+        except BaseException:
+            session.close()
+            raise
+        return session
+
+    def _offered(self, split: Split) -> list[Problem]:
+        problems = self._heldout if split is Split.HELDOUT else self._loop[split]
+        return problems[: self._limits.get(split, len(problems))]
+
+    @cached_property
+    def _loop(self) -> Mapping[Split, list[Problem]]:
+        return divided(read_problems(self._files, self._open_file))
+
+    @cached_property
+    def _heldout(self) -> list[Problem]:
+        return read_problems(self._files, STD)
+
+
+def _open_file(choice: object) -> str:
+    if not isinstance(choice, str) or choice not in SETS:
+        raise ConfigError(f"{NAME}: option set must be {' or '.join(SETS)}, got {choice!r}")
+    return SETS[choice]
+
+
+def _timeout(value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 600:
+        raise ConfigError(f"{NAME}: option timeout_s must be a number above 0 and up to 600, got {value!r}")
+    return float(value)
+
+
+def _limit(name: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ConfigError(f"{NAME}: option {name} must be a whole number from 0 up, got {value!r}")
+    return value
+
+
+def _source_digest() -> str:
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"\0".join(file.name.encode() + b"\0" + file.read_bytes() for file in files)).hexdigest()
