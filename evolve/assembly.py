@@ -80,10 +80,19 @@ def make_environment(name: str, options: Mapping[str, object]) -> Environment:
     Raises:
         ConfigError: none of that name is installed, or an option is wrong.
     """
+    return environment_maker(name)(options)
+
+
+def environment_maker(name: str) -> Callable[[Mapping[str, object]], Environment]:
+    """Return what makes an environment out of its options. Finding it reads every installed package's metadata.
+
+    Raises:
+        ConfigError: none of that name is installed.
+    """
     check_names([name])
     found = {point.name: point for point in entry_points(group=ENVIRONMENT_GROUP)}
-    environment: Environment = found[name].load()(options)
-    return environment
+    make: Callable[[Mapping[str, object]], Environment] = found[name].load()
+    return make
 
 
 def clock_of(environ: Mapping[str, str]) -> Callable[[], datetime]:

@@ -33,6 +33,23 @@ class SealError(UserError):
     """A held-out task was asked for without a recorded look, or a seal does not match its digest."""
 
 
+class RulerChanged(UserError):
+    """What a run measures with is no longer what it was at its start; names what changed. Nothing is scored."""
+
+
+class CanaryFound(EvolveError):
+    """A string that lies in sealed places only was seen elsewhere: something came out. Exit code 6.
+
+    `arm` is the id of the candidate whose episode held it, "" for the incumbent, None where it was in no episode.
+    """
+
+    exit_code = 6
+
+    def __init__(self, message: str, *, arm: str | None = None) -> None:
+        super().__init__(message)
+        self.arm = arm
+
+
 class InfrastructureError(EvolveError):
     """The world failed, not the agent: retried, never scored. Exit code 4."""
 

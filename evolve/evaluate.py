@@ -21,11 +21,12 @@ from evolve.harness.artifact import read_harness
 from evolve.harness.runtime import HarnessRuntime
 from evolve.lock import WorkspaceLock
 from evolve.loop.session import stop_signals
-from evolve.progress import Progress
+from evolve.progress import Progress, Said
 from evolve.protocols import Model
 from evolve.records import Episode, FrozenHarness, Look, ModelFingerprint, Record, Task, Usage
 from evolve.repository import harness_folder, open_repository
 from evolve.rollout import Job, Rollout
+from evolve.seal import commitment_sentence, mark_look, repeat_warning, require_sealed, require_whole
 from evolve.store import Ledger, Purpose
 from evolve.workspace import Workspace
 
@@ -60,6 +61,8 @@ class Evaluation(Record):
     wins: int
     losses: int
     families: dict[str, tuple[int, int, int]] = Field(description="family: tasks, base successes, frozen successes")
+    heldout_commitment: str | None = Field(default=None, description="digest of the held-out split that was played")
+    warnings: tuple[str, ...] = ()
 
 
 def wilson(successes: int, n: int) -> tuple[float, float]:
@@ -95,7 +98,8 @@ async def evaluate(
 
     Raises:
         RepositoryError: nothing is frozen under that name.
-        SealError: tag, files, ledger and looks do not agree.
+        SealError: tag, files, ledger, looks, environment and commitment do not agree; no look was taken.
+        CanaryFound: gold came out in an episode; the look stays open.
         InfrastructureError: too many episodes could not be played; the look stays open.
     """
     with (
@@ -103,13 +107,20 @@ async def evaluate(
         open_repository(workspace.root) as repository,
         open_ledger(workspace, config) as ledger,
     ):
+        require_whole(repository, ledger)
         frozen = frozen_harness(repository, environment=config.environment, name=name)
         harness = read_harness(repository.read_files(frozen.commit, harness_folder(config.environment)))
         async with (
             open_bench(workspace, config, ledger, environ=environ, spent=Usage(), model=model) as bench,
             stop_signals(workspace) as stop,
         ):
+            options = config.environments.get(config.environment, {})
+            commitment = require_sealed(ledger, bench.environment, options, frozen)
             look = _take_look(ledger, frozen, bench.model.fingerprint)
+            mark_look(repository, look, commitment.digest)
+            progress.report(Said(commitment_sentence(look.environment, commitment)))
+            if warning := repeat_warning(look):
+                progress.report(Said(warning, "warning"))
             rollout = Rollout(
                 bench.environment,
                 bench.model,
@@ -123,8 +134,16 @@ async def evaluate(
             arms = await _play_arms(
                 rollout, bench.environment.heldout_tasks(look), runtime, trials=_trials(config, bench)
             )
-            result = _result(look, frozen, bench.model.fingerprint, arms, is_recorded=config.model.kind == "recorded")
+            result = _result(
+                look,
+                frozen,
+                bench.model.fingerprint,
+                arms,
+                is_recorded=config.model.kind == "recorded",
+                heldout=commitment.digest,
+            )
         ledger.close_look(look.look_id, result.model_dump(mode="json"))
+        mark_look(repository, look, commitment.digest, result.model_dump(mode="json"))
     return result
 
 
@@ -167,7 +186,9 @@ async def _play_arms(rollout: Rollout, tasks: Sequence[Task], runtime: HarnessRu
     return Arms(tuple(episodes[0::2]), tuple(episodes[1::2]))
 
 
-def _result(look: Look, frozen: FrozenHarness, model: ModelFingerprint, arms: Arms, *, is_recorded: bool) -> Evaluation:
+def _result(
+    look: Look, frozen: FrozenHarness, model: ModelFingerprint, arms: Arms, *, is_recorded: bool, heldout: str
+) -> Evaluation:
     scores = _paired(arms)
     interval = gain_interval(scores)
     moved = list(scores.differences.values())
@@ -185,6 +206,8 @@ def _result(look: Look, frozen: FrozenHarness, model: ModelFingerprint, arms: Ar
         wins=sum(change > 0 for change in moved),
         losses=sum(change < 0 for change in moved),
         families=_families(arms),
+        heldout_commitment=heldout,
+        warnings=tuple(filter(None, [repeat_warning(look)])),
     )
 
 

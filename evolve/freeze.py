@@ -1,4 +1,4 @@
-"""Seals a harness version: a tag in git, a row in the ledger, one digest in both."""
+"""Seals a harness version: a tag in git, a row in the ledger, one digest in both, and what the version stands for."""
 
 from __future__ import annotations
 
@@ -6,11 +6,61 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from evolve.errors import RepositoryError, SealError
+from evolve import __version__
+from evolve.errors import RepositoryError, SealError, UserError
 from evolve.harness.digest import harness_digest
+from evolve.protocols import Environment
 from evolve.records import FrozenHarness, Json
 from evolve.repository import Repository, freeze, harness_folder, read_tag
-from evolve.store import Ledger
+from evolve.seal import commit_heldout
+from evolve.store import Ledger, Review
+
+
+def freeze_head(
+    repository: Repository, ledger: Ledger, environment: Environment, options: Json, *, name: str, date: datetime
+) -> FrozenHarness:
+    """Freeze the harness of an environment that the user has committed; the same again is done already.
+
+    Args:
+        options: of the environment, as it was made with.
+
+    Raises:
+        UserError: the harness has uncommitted changes, or the name seals something else.
+        SealError: the held-out tasks are not those of the commitment.
+    """
+    folder = harness_folder(environment.card.name)
+    if changed := repository.changed_paths(folder):
+        raise UserError(f"{changed[0]} is not committed; commit or undo your changes in {folder} before a freeze")
+    commitment = commit_heldout(ledger, environment, options)
+    commit = repository.head_commit()
+    digest = harness_digest(repository.read_files(commit, folder))
+    return freeze_harness(
+        repository,
+        ledger,
+        environment=environment.card.name,
+        name=name,
+        commit=commit,
+        manifest={
+            "evolve": __version__,
+            "environment": _described(environment),
+            "heldout_commitment": commitment.digest if commitment else None,
+            "origin": _origin(ledger, environment.card.name, digest),
+        },
+        date=date,
+    )
+
+
+def freeze_preview(repository: Repository, environment: str, name: str) -> Json:
+    """Return what `freeze_head` would seal, and what stands in its way."""
+    commit, folder = repository.head_commit(), harness_folder(environment)
+    return {
+        "environment": environment,
+        "name": name,
+        "tag": f"evolve/{environment}/{name}",
+        "commit": commit,
+        "harness": harness_digest(repository.read_files(commit, folder)),
+        "uncommitted": repository.changed_paths(folder),
+    }
 
 
 def freeze_harness(
@@ -61,3 +111,27 @@ def frozen_harness(repository: Repository, *, environment: str, name: str) -> Fr
     if (frozen.tag, frozen.commit, frozen.harness) != (tag, commit, harness_digest(files)):
         raise SealError(f"the harness under tag {tag} is not the one that was frozen; freeze it under a new name")
     return frozen
+
+
+def _described(environment: Environment) -> Json:
+    """Return what the seal covers of an environment. Nothing of it depends on when it is made."""
+    card = environment.card
+    return {
+        "version": card.version,
+        "digest": card.digest,
+        "pass_mark": card.pass_mark,
+        "step_limit": card.step_limit,
+    }
+
+
+def _origin(ledger: Ledger, environment: str, digest: str) -> Json | None:
+    """Return the accepted candidate that made this harness, with its run and its model; None where there is none."""
+    for entry in ledger.candidates():
+        candidate = entry.candidate
+        if entry.review is Review.TAKEN and (candidate.environment, candidate.harness) == (environment, digest):
+            return {
+                "candidate": candidate.candidate_id,
+                "run": candidate.run_id,
+                "model": ledger.run(candidate.run_id).model,
+            }
+    return None

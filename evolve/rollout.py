@@ -13,7 +13,7 @@ from itertools import chain
 
 from evolve.agent import Asker, episode_id, off_loop, play
 from evolve.archive import Keeper
-from evolve.errors import InfrastructureError, Interrupted, UnseenRequestError
+from evolve.errors import CanaryFound, InfrastructureError, Interrupted, UnseenRequestError
 from evolve.harness.runtime import HarnessRuntime
 from evolve.progress import Finished, Progress, Started
 from evolve.protocols import Environment
@@ -74,6 +74,7 @@ class Rollout:
         Raises:
             InfrastructureError: more than `error_share` of the episodes could not be played.
             BudgetSpent: the budget ended; what was finished is on record.
+            CanaryFound: sealed content came out in an episode; the error says in whose.
             Interrupted: a stop was asked for; what was finished is on record.
         """
         names = [self._name(job) for job in jobs]
@@ -118,8 +119,11 @@ class Rollout:
         for name, job in chain.from_iterable(waiting):
             if self._stop.is_set():
                 raise Interrupted("stopped as asked; `evolve run --resume` goes on from here")
-            episode = await self._play_with_retries(name, job)
-            await self._archive.record(episode, arm=job.arm, purpose=purpose)
+            try:
+                episode = await self._play_with_retries(name, job)
+                await self._archive.record(episode, arm=job.arm, purpose=purpose)
+            except CanaryFound as found:
+                raise CanaryFound(str(found), arm=job.arm) from found
             done[name] = episode
             self._progress.report(Finished(purpose, episode))
             self._check_error_share(done, total)

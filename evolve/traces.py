@@ -18,6 +18,7 @@ from typing import NamedTuple
 import orjson
 from pydantic import ValidationError
 
+from evolve.canaries import Canaries
 from evolve.errors import StoreError
 from evolve.records import Episode, Split
 from evolve.secrets import may_hold_secret, scrub
@@ -39,16 +40,24 @@ class Traces:
     Args:
         root: the traces folder; made when the first episode is written.
         secrets: values (API keys in use) that must not be stored; key-shaped text is removed anyway.
+        canaries: looked for in each episode before it is written.
     """
 
-    def __init__(self, root: Path, *, secrets: Collection[str] = ()) -> None:
+    def __init__(self, root: Path, *, secrets: Collection[str] = (), canaries: Canaries | None = None) -> None:
         self._root = root
         self._secrets = tuple(secrets)
+        self._canaries = canaries or Canaries({})
 
     def append(self, episode: Episode) -> Place:
-        """Write an episode at the end of its file and return its place once it is on the disk."""
+        """Write an episode at the end of its file and return its place once it is on the disk.
+
+        Raises:
+            CanaryFound: the episode holds a canary; it is not written.
+        """
         path = _path_of(episode)
-        line = self._scrubbed(episode.model_dump_json().encode()) + b"\n"
+        line = episode.model_dump_json().encode()
+        self._canaries.refuse(line, f"an episode on task {episode.task_id}")
+        line = self._scrubbed(line) + b"\n"
         with _store_errors(self._root / path), _locked(self._root / path) as file:
             offset = _drop_torn_line(file)
             _write_all(file, line)

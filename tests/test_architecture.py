@@ -10,9 +10,9 @@ PACKAGE = Path(__file__).parent.parent / "evolve"
 LAYERS = [
     {"errors", "rules"},
     {"records"},
-    {"protocols", "resources", "prompts", "secrets", "lock", "models.settings", "gate", "predictions"},
+    {"protocols", "resources", "prompts", "secrets", "canaries", "lock", "models.settings", "gate", "predictions"},
     {"config", "harness", "environments", "models", "repository", "traces", "store"},
-    {"agent", "classify", "evidence", "freeze", "progress", "workspace", "proposers"},
+    {"agent", "classify", "evidence", "freeze", "seal", "ruler", "progress", "workspace", "proposers"},
     {"archive"},
     {"rollout"},
     {"assembly", "loop", "evaluate"},

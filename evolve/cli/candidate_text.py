@@ -9,6 +9,7 @@ from evolve.cli.output import count, points, table
 from evolve.cli.place import Place
 from evolve.cli.run_text import interval_text, money
 from evolve.loop.measures import whole_divergence
+from evolve.proposers.sandbox import OUTSIDE, UNPROTECTED
 from evolve.records import Candidate, Json, Pattern
 from evolve.repository import harness_folder, open_repository
 from evolve.store import CandidateEntry, Ledger
@@ -43,7 +44,9 @@ def candidate_text(document: Json) -> str:
         f"  {proposal['hypothesis']}",
         f"  layer {proposal['layer']}, by {candidate['proposer']}, "
         f"changes {', '.join(candidate['files']) or 'nothing'}",
+        *_sandbox_lines(candidate["sandbox"]),
         *([f"  on your branch as {document['taken_commit'][:12]}"] if document["taken_commit"] else []),
+        *([f"  under quarantine: {document['quarantine']}"] if document["quarantine"] else []),
         *(f"  not taken: {refused}" for refused in candidate["refused"]),
         "",
         *_pattern_lines(document),
@@ -52,6 +55,13 @@ def candidate_text(document: Json) -> str:
         *_evidence_lines(document),
     ]
     return "\n".join(lines)
+
+
+def _sandbox_lines(sandbox: str) -> list[str]:
+    """Return how the coding agent was shut in; nothing where no program of a proposer's ran."""
+    if sandbox == UNPROTECTED:
+        return [f"  UNPROTECTED: the coding agent ran outside any sandbox. {OUTSIDE}"]
+    return [f"  the coding agent was shut in: {sandbox}"] if sandbox else []
 
 
 def pattern_text(pattern: Pattern) -> str:

@@ -6,23 +6,25 @@ stands in everything that is shown.
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from pathlib import Path
 
+from evolve.assembly import clock_of
 from evolve.cli.live import live_progress
 from evolve.cli.output import say, table
 from evolve.cli.place import Place, find_place, wait_for
 from evolve.cli.reporting import report_of
 from evolve.cli.running import accept_all
-from evolve.cli.sealing import freeze_head
-from evolve.cli.start import start_workspace
+from evolve.cli.sealing import freeze_committed
 from evolve.errors import UserError
 from evolve.evaluate import ArmResult, Evaluation, evaluate
 from evolve.loop.session import run_session
 from evolve.records import Decision, Json, Record
 from evolve.report import Report, write_html
 from evolve.resources import resource
+from evolve.workspace import start_workspace
 
 ENVIRONMENTS = ("household", "service_desk")
 VERSION_NAME = "demo"
@@ -78,7 +80,7 @@ def run_demo(into: Path | None, *, model_path: Path | None) -> DemoDocument:
     if model_path is not None and not model_path.is_file():
         raise UserError(f"{model_path}: no such file; --live needs the GGUF file of a model")
     root = (into or Path(tempfile.mkdtemp(prefix="evolve-demo-"))).resolve()
-    start_workspace(root, ENVIRONMENTS)
+    start_workspace(root, ENVIRONMENTS, date=clock_of(os.environ)())
     say(f"workspace: {root}")
     say(_about_completions(model_path))
     found = {name: _one_environment(root, name, model_path) for name in _playable(model_path)}
@@ -142,7 +144,7 @@ def _one_environment(root: Path, name: str, model_path: Path | None) -> tuple[Ev
         run = run_session(place.workspace, place.config, resume=None, environ=place.environ, progress=progress)
         ran = wait_for(run)
     accept_all(place, ran.entry)
-    frozen = freeze_head(place, name, VERSION_NAME)
+    frozen = freeze_committed(place, name, VERSION_NAME)
     with live_progress() as progress:
         result = wait_for(
             evaluate(place.workspace, place.config, name=VERSION_NAME, environ=place.environ, progress=progress)

@@ -71,6 +71,8 @@ def evaluation_text(result: Evaluation, earlier: list[Json]) -> str:
             "",
             f"gain {points(result.gain)} points per task (95%: {interval_text(result.interval)}), "
             f"p = {result.p:.4g}; {count(result.wins, 'task')} won, {result.losses} lost",
+            f"held-out commitment {result.heldout_commitment}",
+            *(f"warning: {warning}" for warning in result.warnings),
             "",
             families,
         ]

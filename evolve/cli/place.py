@@ -16,6 +16,7 @@ from evolve.config import Config, load_config
 from evolve.errors import Interrupted, UserError
 from evolve.lock import WorkspaceLock
 from evolve.repository import Repository, finish_landing, open_repository, remove_stale_locks
+from evolve.seal import require_whole
 from evolve.store import Ledger
 from evolve.workspace import Workspace, find_workspace
 
@@ -96,6 +97,7 @@ def writing(place: Place) -> Iterator[Desk]:
         remove_stale_locks(repository, lock)
         finish_landing(repository)
         with open_ledger(place.workspace, place.config, clock=clock_of(place.environ)) as ledger:
+            require_whole(repository, ledger)
             yield Desk(repository, ledger)
 
 

@@ -23,6 +23,8 @@ def run_document(ledger: Ledger, entry: RunEntry) -> Json:
         "candidates": [candidate_row(found) for found in ledger.candidates(entry.run_id)],
         "patterns": sum(found.iteration == latest for found in patterns),
         "budget": budget_document(ledger, entry),
+        "ruler": found.digest if (found := ledger.ruler(entry.run_id)) else None,
+        "heldout_commitments": [made.model_dump(mode="json") for made in ledger.commitments(entry.environment)],
         "self_checks": [check.model_dump(mode="json") for check in ledger.self_checks(entry.run_id)],
     }
 
@@ -107,6 +109,7 @@ def run_text(document: Json) -> str:
         f"({totals['requests_asked']} asked of the model), {count(tokens, 'token')}, {money(usage['cost_usd'])}",
         f"  {count(document['patterns'], 'pattern')} in the last iteration",
         f"  error budget: {document['budget']['sentence']}",
+        *(f"  held-out commitment: {made['digest']}" for made in document["heldout_commitments"]),
         *(f"  A/A control: {' '.join(check['reasons'])}" for check in document["self_checks"]),
     ]
     if document["candidates"]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evolve import rules
+from evolve.canaries import Canaries
 from evolve.errors import SealError
 from evolve.evidence.excerpts import write_excerpt
 from evolve.evidence.untrusted import inline
@@ -78,6 +79,7 @@ def write_evidence(
     constraints: Constraints,
     model: ModelFingerprint | None = None,
     withheld: Collection[str] = (),
+    canaries: Canaries | None = None,
     templates: Path | None = None,
 ) -> None:
     """Write all that a proposer may know.
@@ -93,12 +95,14 @@ def write_evidence(
         history: past candidates of this environment, oldest first.
         constraints: what the run fixes.
         model: the frozen model; None where it is not known.
-        withheld: strings that must not appear, such as guard task ids and canaries.
+        withheld: strings that must not appear, such as guard task ids.
+        canaries: looked for in each file.
         templates: folder of prompts that outrank the packaged ones.
 
     Raises:
         SealError: an episode is not of the training split, a label or pattern belongs to no training
             episode, or a file would have named something withheld. Nothing is written then.
+        CanaryFound: a file would have held a canary. Nothing is written then.
     """
     _refuse_other_splits(episodes, labels, patterns)
     files = {
@@ -130,6 +134,8 @@ def write_evidence(
         inline=inline,
     )
     _refuse_withheld(files, withheld)
+    for name, text in files.items():
+        (canaries or Canaries({})).refuse(text, f"{name} of the evidence")
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

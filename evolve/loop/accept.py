@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from evolve.errors import StoreError, UserError
+from evolve.assembly import make_environment
+from evolve.errors import RulerChanged, StoreError, UserError
 from evolve.records import Candidate, Decision, Verdict
 from evolve.repository import Repository, Trailers, accept_candidate, harness_folder, run_branch
-from evolve.store import CandidateEntry, Ledger
+from evolve.ruler import Ruler, measure, require_unchanged
+from evolve.store import CandidateEntry, Ledger, Review
 
 
-def trailers_of(candidate: Candidate, verdict: Verdict) -> Trailers:
-    """Return what a commit says of the evidence it rests on."""
+def trailers_of(candidate: Candidate, verdict: Verdict, ruler: str) -> Trailers:
+    """Return what a commit says of the evidence it rests on, and of what it was measured with."""
     interval = None if verdict.interval is None else "{:+.3f} to {:+.3f}".format(*verdict.interval)
     cost = verdict.usage.cost_usd
     tokens = verdict.usage.prompt_tokens + verdict.usage.completion_tokens
@@ -23,6 +25,7 @@ def trailers_of(candidate: Candidate, verdict: Verdict) -> Trailers:
         interval=interval,
         cost=f"{tokens} tokens" if cost is None else f"{tokens} tokens, {cost:.4f} USD",
         evidence=verdict.evidence_digest,
+        ruler=ruler,
     )
 
 
@@ -35,8 +38,14 @@ def commit_message(candidate: Candidate) -> str:
     return f"{short}\n\n{proposal.hypothesis}\n\n{origin}"
 
 
-def seal_accepted(repository: Repository, candidate: Candidate, verdict: Verdict, *, date: datetime) -> str:
-    """Return the commit of an accepted candidate on its parent, with trailers; the same arguments give the same one."""
+def seal_accepted(
+    repository: Repository, candidate: Candidate, verdict: Verdict, *, ruler: str, date: datetime
+) -> str:
+    """Return the commit of an accepted candidate on its parent, with trailers; the same arguments give the same one.
+
+    Args:
+        ruler: digest of what it was measured with.
+    """
     folder = harness_folder(candidate.environment)
     return repository.commit_files(
         candidate.parent_commit,
@@ -44,7 +53,7 @@ def seal_accepted(repository: Repository, candidate: Candidate, verdict: Verdict
         repository.read_files(candidate.commit, folder),
         message=commit_message(candidate),
         date=date,
-        trailers=trailers_of(candidate, verdict),
+        trailers=trailers_of(candidate, verdict, ruler),
     )
 
 
@@ -52,18 +61,20 @@ def take(repository: Repository, ledger: Ledger, candidate_id: str, *, date: dat
     """Commit an accepted candidate onto the user's branch and return the commit; taken already is done.
 
     Raises:
-        UserError: the gate did not accept it.
+        UserError: the gate did not accept it, or it is under quarantine.
+        RulerChanged: what it was measured with is not what measures now.
         StoreError: its evidence is not what was written down when it was accepted.
         RepositoryError: the user's harness is not the candidate's parent or has uncommitted changes.
     """
     entry = ledger.candidate(candidate_id)
     verdict = _accepted_verdict(ledger, entry)
-    _check_evidence(repository, ledger, entry, verdict)
+    ruler = _checked_ruler(ledger, entry.candidate)
+    _check_evidence(repository, ledger, entry, verdict, ruler)
     commit = accept_candidate(
         repository,
         entry.candidate,
         message=commit_message(entry.candidate),
-        trailers=trailers_of(entry.candidate, verdict),
+        trailers=trailers_of(entry.candidate, verdict, ruler),
         date=date,
     )
     ledger.take(candidate_id, commit)
@@ -72,6 +83,8 @@ def take(repository: Repository, ledger: Ledger, candidate_id: str, *, date: dat
 
 def _accepted_verdict(ledger: Ledger, entry: CandidateEntry) -> Verdict:
     name = entry.candidate.candidate_id
+    if entry.review is Review.QUARANTINED:
+        raise UserError(f"candidate {name} is under quarantine and is never accepted: {entry.quarantine}")
     if entry.verdict is None or entry.verdict.decision is not Decision.ACCEPT:
         word = "nothing yet" if entry.verdict is None else entry.verdict.decision.value
         raise UserError(f"candidate {name} cannot be accepted: the gate said {word} (`evolve candidates show {name}`)")
@@ -80,7 +93,27 @@ def _accepted_verdict(ledger: Ledger, entry: CandidateEntry) -> Verdict:
     return entry.verdict
 
 
-def _check_evidence(repository: Repository, ledger: Ledger, entry: CandidateEntry, verdict: Verdict) -> None:
+def _checked_ruler(ledger: Ledger, candidate: Candidate) -> str:
+    """Return the digest of what a candidate was measured with, after measuring it anew."""
+    run, stored = ledger.run(candidate.run_id), ledger.ruler(candidate.run_id)
+    if stored is None:
+        raise RulerChanged(
+            f"run {run.run_id} has no ruler on record (an older evolve made it, or the ledger was altered), so what "
+            f"candidate {candidate.candidate_id} was measured with cannot be checked; test it in a new run"
+        )
+    then = Ruler.model_validate(stored.record)
+    options = run.config.get("environments", {}).get(run.environment, {})
+    sections = {"harness": run.config.get("harness", {}), "gate": run.config["gate"]}
+    now = measure(make_environment(run.environment, options), model=then.model, **sections)
+    require_unchanged(run.run_id, then, now)
+    if then.model.digest != run.model:
+        raise StoreError(f"run {run.run_id} and its ruler name different models; restore the ledger from a copy")
+    return stored.digest
+
+
+def _check_evidence(
+    repository: Repository, ledger: Ledger, entry: CandidateEntry, verdict: Verdict, ruler: str
+) -> None:
     """Compare what is on record three times: rows of stages, the verdict, and the commit on the run's branch."""
     candidate = entry.candidate
     name, branch = candidate.candidate_id, run_branch(candidate.run_id)
@@ -95,6 +128,7 @@ def _check_evidence(repository: Repository, ledger: Ledger, entry: CandidateEntr
     is_same = (
         tuple(ledger.stages(name)) == verdict.stages
         and repository.trailers(sealed).evidence == verdict.evidence_digest
+        and repository.trailers(sealed).ruler == ruler
         and len(trees) == 1
     )
     if not is_same:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from evolve.canaries import Canaries
 from evolve.config import Config
 from evolve.harness.artifact import Harness, read_harness
 from evolve.harness.runtime import HarnessRuntime
@@ -16,6 +18,7 @@ from evolve.protocols import Environment, Proposer
 from evolve.records import ModelFingerprint, Split, Task
 from evolve.repository import Repository, harness_folder
 from evolve.rollout import Rollout
+from evolve.ruler import Ruler, require_unchanged
 from evolve.store import Ledger
 from evolve.workspace import Workspace
 
@@ -33,7 +36,7 @@ class Incumbent:
 
 @dataclass(frozen=True)
 class RunContext:
-    """The parts of one run."""
+    """The parts of one run. `ruler` is what it began with; `measure` reads it anew from what lies on the disk."""
 
     run_id: str
     started_at: datetime
@@ -43,6 +46,9 @@ class RunContext:
     ledger: Ledger
     environment: Environment
     pool: WorkerPool
+    canaries: Canaries
+    ruler: Ruler
+    measure: Callable[[], Ruler]
     rollout: Rollout
     proposer: Proposer
     replayer: Replayer
@@ -80,6 +86,14 @@ class RunContext:
         """Read the harness of a commit."""
         harness = read_harness(self.repository.read_files(commit, harness_folder(self.name)))
         return Incumbent(commit, harness, self.runtime_of(harness))
+
+    async def require_ruler(self) -> None:
+        """Do nothing where the run still measures what it began with.
+
+        Raises:
+            RulerChanged: it does not; the message names what changed.
+        """
+        require_unchanged(self.run_id, self.ruler, await asyncio.to_thread(self.measure))
 
     def say(self, text: str) -> None:
         """Tell people something."""

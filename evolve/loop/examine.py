@@ -30,7 +30,11 @@ DECISIONS = {"accept": Decision.ACCEPT, "reject": Decision.REJECT, "cannot_tell"
 
 
 async def examine(run: RunContext, candidate: Candidate, incumbent: Incumbent) -> Verdict:
-    """Return the verdict on a candidate. What was rolled out before a kill is on record and is not played again."""
+    """Return the verdict on a candidate. What was rolled out before a kill is on record and is not played again.
+
+    Raises:
+        RulerChanged: the run measures something else by now; the stage that was under way is not written down.
+    """
     place = run.workspace.worktree(candidate.candidate_id)
     add_worktree(run.repository, candidate.commit, place)
     try:
@@ -44,8 +48,11 @@ async def examine(run: RunContext, candidate: Candidate, incumbent: Incumbent) -
 
 async def _run_stages(exam: Exam) -> list[StageResult]:
     results: list[StageResult] = []
+    await exam.run.require_ruler()
     for stage in STAGES:
-        result = exam.run.ledger.save_stage(exam.candidate.candidate_id, await stage(exam))
+        found = await stage(exam)
+        await exam.run.require_ruler()
+        result = exam.run.ledger.save_stage(exam.candidate.candidate_id, found)
         exam.run.progress.report(Staged(exam.candidate.candidate_id, result))
         results.append(result)
         if result.outcome != "pass":

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from evolve.errors import CanaryFound, ProposerError
 from evolve.evidence import Attempt, Constraints, write_evidence
 from evolve.harness.check import PROPOSAL_FILE
 from evolve.harness.digest import harness_digest
 from evolve.loop.context import Incumbent, RunContext
 from evolve.loop.observe import Findings
+from evolve.loop.quarantine import canary_in, refuse_transcripts
 from evolve.predictions import PredictionScore
 from evolve.protocols import Assignment, Proposed
 from evolve.records import Candidate, Verdict
@@ -30,24 +33,37 @@ async def propose(run: RunContext, incumbent: Incumbent, findings: Findings, num
 
     Raises:
         ProposerError: the proposer failed; the run can be resumed and asks it again.
+        CanaryFound: sealed content came out; a candidate that was made with it is under quarantine.
     """
     folder = run.workspace.candidate_folder(run.candidate_id(number))
     assignment = _assignment(run, incumbent, findings, folder, number)
     texts = {task.task_id: task.text for task in run.train()}
     run.replayer.show([e for e in findings.episodes if e.status == "done"], texts, findings.tools)
-    proposed = await run.proposer.propose(assignment)
+    began = time.time()
+    try:
+        proposed = await run.proposer.propose(assignment)
+    except ProposerError:
+        refuse_transcripts(run, since=began)
+        raise
     if proposed.is_waiting:
         return Waiting(
             f"Edit the harness in {assignment.workspace} (read {assignment.evidence / 'brief.md'} first), "
             f"write {PROPOSAL_FILE} there, then `evolve run --resume`."
         )
     if proposed.proposal is None:
+        refuse_transcripts(run, since=began)
         return None
     collected = _collect(assignment.workspace)
     if collected.files == dict(incumbent.harness.files):
+        refuse_transcripts(run, since=began)
         run.say(f"iteration {number}: the proposer changed nothing")
         return None
-    return _write_down(run, incumbent, proposed, collected, number)
+    found = canary_in(run, proposed.proposal, collected, since=began)
+    candidate = _write_down(run, incumbent, proposed, collected, number, found)
+    if found is not None:
+        raise CanaryFound(f"{found}; candidate {candidate.candidate_id} is under quarantine") from found
+    run.say(f"candidate {candidate.candidate_id}: {candidate.proposal.hypothesis}")
+    return candidate
 
 
 def _assignment(run: RunContext, incumbent: Incumbent, findings: Findings, folder: Path, number: int) -> Assignment:
@@ -78,7 +94,8 @@ def _assignment(run: RunContext, incumbent: Incumbent, findings: Findings, folde
             policy=run.config.gate.policy,
         ),
         model=run.model,
-        withheld=[*(task.task_id for task in run.guard()), run.environment.card.canary],
+        withheld=[task.task_id for task in run.guard()],
+        canaries=run.canaries,
         templates=run.workspace.prompts,
     )
     return assignment
@@ -108,9 +125,17 @@ def _collect(workspace: Path) -> Collected:
 
 
 def _write_down(
-    run: RunContext, incumbent: Incumbent, proposed: Proposed, collected: Collected, number: int
+    run: RunContext,
+    incumbent: Incumbent,
+    proposed: Proposed,
+    collected: Collected,
+    number: int,
+    found: CanaryFound | None,
 ) -> Candidate:
-    """Commit the edit under a ref of its own and enter it in the ledger; done already is done."""
+    """Commit the edit under a ref of its own and enter it in the ledger; done already is done.
+
+    A candidate that sealed content came out with is kept too, and is under quarantine from its first moment.
+    """
     assert proposed.proposal is not None
     name = run.candidate_id(number)
     commit = run.repository.commit_files(
@@ -138,8 +163,10 @@ def _write_down(
     )
     ref = candidate_ref(name)
     run.repository.update_ref(ref, commit, run.repository.resolve(ref))
-    run.ledger.add_candidate(candidate)
-    run.say(f"candidate {name}: {proposed.proposal.hypothesis}")
+    with run.ledger.together():
+        run.ledger.add_candidate(candidate)
+        if found is not None:
+            run.ledger.quarantine(name, str(found))
     return candidate
 
 

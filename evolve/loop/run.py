@@ -13,6 +13,7 @@ from evolve.loop.examine import error_budget, examine
 from evolve.loop.measures import came_true
 from evolve.loop.observe import observe
 from evolve.loop.propose import Waiting, propose
+from evolve.loop.quarantine import quarantining, refuse_quarantined
 from evolve.progress import Judged
 from evolve.records import Candidate, Decision, Verdict
 from evolve.repository import run_branch
@@ -42,7 +43,9 @@ async def run_loop(run: RunContext, base_commit: str) -> Outcome:
     Raises:
         ControlFailed: the incumbent differs from itself; `--resume` measures that anew.
         BudgetSpent, Interrupted, InfrastructureError: the run ends early; `--resume` goes on.
+        CanaryFound: sealed content came out. The candidate is under quarantine, and its run is not gone on with.
     """
+    refuse_quarantined(run)
     branch = run_branch(run.run_id)
     if run.repository.resolve(branch) is None:
         run.repository.update_ref(branch, base_commit, None)
@@ -75,7 +78,8 @@ async def _judge(run: RunContext, candidate: Candidate, incumbent: Incumbent) ->
     if verdict is None:
         await control(run, incumbent, candidate.number)
         run.ledger.mark_testing(candidate.candidate_id)
-        verdict = await examine(run, candidate, incumbent)
+        with quarantining(run, candidate):
+            verdict = await examine(run, candidate, incumbent)
         run.ledger.settle_predictions(candidate.candidate_id, came_true(verdict))
         run.ledger.save_verdict(verdict)
         run.progress.report(Judged(candidate.candidate_id, verdict))
@@ -87,7 +91,7 @@ def _advance(run: RunContext, candidate: Candidate, verdict: Verdict, incumbent:
     """Make an accepted candidate the incumbent and put it on the run's branch; done already is done."""
     if run.config.gate.policy is Policy.EXPLORE:
         return run.incumbent_at(candidate.commit)
-    accepted = seal_accepted(run.repository, candidate, verdict, date=run.started_at)
+    accepted = seal_accepted(run.repository, candidate, verdict, ruler=run.ruler.digest, date=run.started_at)
     branch = run_branch(run.run_id)
     if run.repository.find_candidate(candidate.candidate_id, within=branch) is None:
         run.repository.update_ref(branch, accepted, incumbent.commit)

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from evolve.assembly import clock_of, make_proposer, open_bench, open_ledger, rollout_limits
+from evolve.assembly import Bench, clock_of, environment_maker, make_proposer, open_bench, open_ledger, rollout_limits
 from evolve.config import Config
-from evolve.errors import BudgetSpent, EvolveError, Interrupted, UserError
+from evolve.errors import BudgetSpent, EvolveError, Interrupted, RulerChanged, UserError
 from evolve.lock import WorkspaceLock
 from evolve.loop.context import RunContext, parse_time
 from evolve.loop.replay import Replayer
 from evolve.loop.run import Outcome, run_loop
-from evolve.progress import Progress
+from evolve.progress import Progress, Said
 from evolve.protocols import Model
 from evolve.records import Json, Usage
 from evolve.repository import Repository, finish_landing, harness_folder, open_repository, remove_stale_locks
 from evolve.rollout import Rollout
+from evolve.ruler import Ruler, measure, require_unchanged
+from evolve.seal import commit_heldout, commitment_sentence, require_whole
 from evolve.store import Ledger, RunEntry, RunStatus
 from evolve.workspace import Workspace
 
@@ -54,12 +56,14 @@ async def run_session(
 
     Raises:
         UserError: the workspace is not ready: dirty harness, nothing to resume, another configuration.
+        RulerChanged, SealError: what it measures with, the held-out tasks or the ledger are not what they were.
         BudgetSpent, Interrupted, InfrastructureError: it ended early; the ledger says so and `--resume` goes on.
     """
     with WorkspaceLock(workspace.lock_file) as lock, open_repository(workspace.root) as repository:
         remove_stale_locks(repository, lock)
         finish_landing(repository)
         with open_ledger(workspace, config, clock=clock_of(environ)) as ledger:
+            require_whole(repository, ledger)
             workspace.stop_file.unlink(missing_ok=True)
             run_id, base_commit = _which_run(repository, ledger, config, resume)
             async with (
@@ -68,39 +72,98 @@ async def run_session(
                 ) as bench,
                 stop_signals(workspace) as stop,
             ):
-                entry = ledger.start_run(
-                    run_id,
-                    environment=config.environment,
-                    model=bench.model.fingerprint.digest,
-                    base_commit=base_commit,
-                    config=deciding(config),
-                )
-                card = bench.environment.card
-                replayer = Replayer(isolation=config.harness.isolation, step_limit=card.step_limit)
-                run = RunContext(
+                run = _begin(
+                    workspace,
+                    config,
+                    repository,
+                    ledger,
+                    bench,
                     run_id=run_id,
-                    started_at=parse_time(entry.started_at),
-                    config=config,
-                    workspace=workspace,
-                    repository=repository,
-                    ledger=ledger,
-                    environment=bench.environment,
-                    pool=bench.pool,
-                    rollout=Rollout(
-                        bench.environment,
-                        bench.model,
-                        bench.archive.of_run(run_id),
-                        limits=rollout_limits(config),
-                        progress=progress,
-                        stop=stop,
-                    ),
-                    proposer=make_proposer(workspace, config, environ=environ, replay=replayer),
-                    replayer=replayer,
+                    base_commit=base_commit,
                     progress=progress,
                     stop=stop,
                 )
                 outcome = await _run_to_its_end(run, base_commit)
             return Ran(ledger.run(run_id), outcome)
+
+
+def _begin(
+    workspace: Workspace,
+    config: Config,
+    repository: Repository,
+    ledger: Ledger,
+    bench: Bench,
+    *,
+    run_id: str,
+    base_commit: str,
+    progress: Progress,
+    stop: asyncio.Event,
+) -> RunContext:
+    """Commit to the held-out split, write the run and its ruler down or compare them, and put the parts together."""
+    name = config.environment
+    committed = commit_heldout(ledger, bench.environment, config.environments.get(name, {}))
+    progress.report(Said(commitment_sentence(name, committed)))
+    entry = ledger.start_run(
+        run_id,
+        environment=name,
+        model=bench.model.fingerprint.digest,
+        base_commit=base_commit,
+        config=deciding(config),
+    )
+    measure_now = _measuring(config, bench)
+    replayer = Replayer(isolation=config.harness.isolation, step_limit=bench.environment.card.step_limit)
+    rollout = Rollout(
+        bench.environment,
+        bench.model,
+        bench.archive.of_run(run_id),
+        limits=rollout_limits(config),
+        progress=progress,
+        stop=stop,
+    )
+    return RunContext(
+        run_id=run_id,
+        started_at=parse_time(entry.started_at),
+        config=config,
+        workspace=workspace,
+        repository=repository,
+        ledger=ledger,
+        environment=bench.environment,
+        pool=bench.pool,
+        canaries=bench.canaries,
+        ruler=_ruler(ledger, run_id, measure_now()),
+        measure=measure_now,
+        rollout=rollout,
+        proposer=make_proposer(
+            workspace,
+            config,
+            environ=bench.environ,
+            replay=replayer,
+            canaries=bench.canaries,
+            warn=lambda text: progress.report(Said(text, level="warning")),
+        ),
+        replayer=replayer,
+        progress=progress,
+        stop=stop,
+    )
+
+
+def _measuring(config: Config, bench: Bench) -> Callable[[], Ruler]:
+    """Return what measures the ruler; each call makes the environment anew, for what lies on the disk counts."""
+    fingerprint = bench.model.fingerprint
+    sections = config.model_dump(mode="json", include={"harness", "gate"})
+    make, options = environment_maker(config.environment), config.environments.get(config.environment, {})
+    return lambda: measure(make(options), model=fingerprint, **sections)
+
+
+def _ruler(ledger: Ledger, run_id: str, now: Ruler) -> Ruler:
+    """Return the ruler that the run began with; a resumed run must still have it."""
+    then = Ruler.model_validate(ledger.save_ruler(run_id, now.model_dump(mode="json")).record)
+    try:
+        require_unchanged(run_id, then, now)
+    except RulerChanged as error:
+        ledger.finish_run(run_id, RunStatus.FAILED, str(error))
+        raise
+    return then
 
 
 def deciding(config: Config) -> Json:

@@ -59,13 +59,15 @@ def build(
     return Report(
         run=_run_facts(run),
         model=_model_facts(run, looks),
-        isolation=_isolation(source.entries),
+        isolation=_isolation(source.entries, source.candidates.values()),
         totals=_totals(source),
         iterations=tuple(_iteration(source, number) for number in source.numbers),
         units=unit_lines(source.scored_episodes, source.rivals),
         budget=_budget(run, source.candidates.values()),
         self_checks=tuple(ledger.self_checks(run_id)),
         guard_uses=ledger.guard_uses(run.environment),
+        ruler=ruler.digest if (ruler := ledger.ruler(run_id)) else None,
+        commitments=tuple(ledger.commitments(run.environment)),
         freezes=tuple(ledger.freezes(run.environment)),
         looks=looks,
     )
@@ -228,9 +230,10 @@ def _fingerprint(run: RunEntry, looks: Sequence[LookReport]) -> ModelFingerprint
     return next((fingerprint for fingerprint in known if fingerprint.digest == run.model), None)
 
 
-def _isolation(entries: Sequence[EpisodeEntry]) -> IsolationFacts:
+def _isolation(entries: Sequence[EpisodeEntry], candidates: Iterable[CandidateEntry]) -> IsolationFacts:
     tiers = sorted({entry.isolation for entry in entries} - {NO_RULES})
-    return IsolationFacts(tiers=tuple(tiers), is_unprotected=UNPROTECTED in tiers)
+    proposers = sorted({entry.candidate.sandbox for entry in candidates} - {""})
+    return IsolationFacts(tiers=tuple(tiers), is_unprotected=UNPROTECTED in tiers, proposers=tuple(proposers))
 
 
 def _budget(run: RunEntry, candidates: Iterable[CandidateEntry]) -> BudgetFacts:

@@ -22,7 +22,7 @@ from evolve.records import (
     Strength,
     Usage,
 )
-from evolve.store import CandidateState, Review, RunStatus, SelfCheckEntry
+from evolve.store import CandidateState, CommitmentEntry, Review, RunStatus, SelfCheckEntry
 
 
 class RunFacts(Record):
@@ -56,6 +56,9 @@ class IsolationFacts(Record):
 
     tiers: tuple[str, ...] = Field(description="tiers seen in the run's episodes, sorted; empty where no rule ran")
     is_unprotected: bool = Field(description="True where rule code ran with resource limits alone")
+    proposers: tuple[str, ...] = Field(
+        default=(), description="what shut coding agents in, sorted; 'none': UNPROTECTED; empty where none ran"
+    )
 
 
 class RunTotals(Record):
@@ -203,6 +206,8 @@ class Report(Record):
     budget: BudgetFacts
     self_checks: tuple[SelfCheckEntry, ...] = Field(default=(), description="A/A controls, in order")
     guard_uses: int = Field(description="times that guard scores decided something here, in all runs")
+    ruler: str | None = Field(default=None, description="digest of what the run measured with")
+    commitments: tuple[CommitmentEntry, ...] = Field(default=(), description="to the held-out split, oldest first")
     freezes: tuple[FrozenHarness, ...]
     looks: tuple[LookReport, ...]
 

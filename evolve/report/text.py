@@ -51,8 +51,11 @@ def _opening(report: Report) -> list[str]:
         ("requests", f"{count(totals.requests_asked)} asked, {count(totals.requests_reused)} reused"),
         ("tokens", _tokens(totals.usage)),
         ("isolation", ", ".join(report.isolation.tiers) or "no rule ran"),
+        *((("sandbox", ", ".join(report.isolation.proposers)),) if report.isolation.proposers else ()),
         ("error budget", report.budget.sentence),
         *(("A/A control", " ".join(check.reasons)) for check in report.self_checks),
+        ("measured with", f"ruler {report.ruler}" if report.ruler else "no ruler on record"),
+        *(("held-out", f"committed to {made.digest} since {made.made_at}") for made in report.commitments),
         ("guard tasks", f"looked at {plural(report.guard_uses, 'time')}, in all runs of this environment"),
     )
     notices = [f"{word}: {sentence}" for word, sentence in warnings(report)]

@@ -5,7 +5,8 @@ Nothing here runs git inside a folder that a proposer could write to, and no com
 
 from evolve.repository.collect import Collected, Refusal, collect
 from evolve.repository.landing import accept_candidate, finish_landing, land_files
-from evolve.repository.names import candidate_ref, harness_folder, run_branch
+from evolve.repository.marks import read_marks, refs_under, write_mark
+from evolve.repository.names import CANDIDATES, LOOKS, RUNS, candidate_ref, harness_folder, look_ref, run_branch
 from evolve.repository.repository import Repository, init_repository, open_repository
 from evolve.repository.stale import remove_stale_locks
 from evolve.repository.tags import freeze, read_tag, tags
@@ -13,6 +14,9 @@ from evolve.repository.trailers import Trailers
 from evolve.repository.worktree import add_worktree, remove_worktree
 
 __all__ = [
+    "CANDIDATES",
+    "LOOKS",
+    "RUNS",
     "Collected",
     "Refusal",
     "Repository",
@@ -26,10 +30,14 @@ __all__ = [
     "harness_folder",
     "init_repository",
     "land_files",
+    "look_ref",
     "open_repository",
+    "read_marks",
     "read_tag",
+    "refs_under",
     "remove_stale_locks",
     "remove_worktree",
     "run_branch",
     "tags",
+    "write_mark",
 ]

@@ -17,6 +17,7 @@ class Trailers(Record):
     interval: str | None = None
     cost: str | None = None
     evidence: str | None = None
+    ruler: str | None = None
 
     @classmethod
     def parse(cls, message: str) -> Trailers:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sqlalchemy import inspect
 from sqlmodel import Session, col, func, select
 
 from evolve.errors import StoreError, UserError
 from evolve.records import Candidate, Decision, StageResult, Verdict
 from evolve.store.connection import Store
 from evolve.store.entries import CandidateEntry, CandidateState, Prediction, Review
-from evolve.store.tables import CandidateRow, GuardUseRow, PredictionRow, StageRow, VerdictRow
+from evolve.store.tables import CandidateRow, GuardUseRow, PredictionRow, QuarantineRow, StageRow, VerdictRow
 
 _STATE_AFTER = {
     Decision.ACCEPT: CandidateState.ACCEPTED,
@@ -100,7 +101,8 @@ class Candidates(Store):
                 return
             session.add(_verdict_row(verdict))
             row.state = _STATE_AFTER[verdict.decision]
-            row.review = Review.WAITING if verdict.decision is Decision.ACCEPT else Review.NONE
+            if row.review != Review.QUARANTINED:
+                row.review = Review.WAITING if verdict.decision is Decision.ACCEPT else Review.NONE
             session.add(row)
 
     def verdict(self, candidate_id: str) -> Verdict | None:
@@ -116,10 +118,11 @@ class Candidates(Store):
         """Write down that an accepted candidate is on the user's branch as `commit`; the same again is done.
 
         Raises:
-            UserError: the gate did not accept the candidate, or it was taken as another commit.
+            UserError: the gate did not accept the candidate, it is under quarantine, or was taken as another commit.
         """
         with self._writing() as session:
             row = _find(session, candidate_id)
+            _refuse_quarantined(session, row)
             if row.state != CandidateState.ACCEPTED:
                 raise UserError(f"candidate {candidate_id} cannot be taken: the gate's word is {row.state}")
             if row.review == Review.TAKEN and row.taken_commit != commit:
@@ -135,11 +138,21 @@ class Candidates(Store):
         """
         with self._writing() as session:
             row = _find(session, candidate_id)
+            _refuse_quarantined(session, row)
             if row.state != CandidateState.ACCEPTED or row.review == Review.TAKEN:
                 word = "it was taken already" if row.review == Review.TAKEN else f"the gate's word is {row.state}"
                 raise UserError(f"candidate {candidate_id} cannot be refused: {word}")
             row.review = Review.REFUSED
             session.add(row)
+
+    def quarantine(self, candidate_id: str, reason: str) -> None:
+        """Write down that sealed content came out with a candidate, for good; the first reason stands."""
+        with self._writing() as session:
+            row = _find(session, candidate_id)
+            row.review = Review.QUARANTINED
+            session.add(row)
+            if session.get(QuarantineRow, candidate_id) is None:
+                session.add(QuarantineRow(candidate_id=candidate_id, reason=reason, at=self._now()))
 
     def settle_predictions(self, candidate_id: str, came_true: Mapping[str, bool]) -> None:
         """Write down, by task, whether what the proposer predicted happened."""
@@ -185,13 +198,29 @@ def _find(session: Session, candidate_id: str) -> CandidateRow:
 
 
 def _entry(session: Session, row: CandidateRow) -> CandidateEntry:
+    reason = _quarantine(session, row)
     return CandidateEntry(
         candidate=Candidate.model_validate(row.record),
         state=CandidateState(row.state),
-        review=Review(row.review),
+        review=Review.QUARANTINED if reason else Review(row.review),
         taken_commit=row.taken_commit,
+        quarantine=reason,
         verdict=_verdict(session, row.candidate_id),
     )
+
+
+def _quarantine(session: Session, row: CandidateRow) -> str:
+    if row.review != Review.QUARANTINED and not inspect(session.connection()).has_table(QuarantineRow.__tablename__):
+        return ""  # a ledger of version 1, opened for reading
+    found = session.get(QuarantineRow, row.candidate_id)
+    return found.reason if found else ""
+
+
+def _refuse_quarantined(session: Session, row: CandidateRow) -> None:
+    """Refuse whatever would lift a quarantine; the row of reasons counts also where the word was edited away."""
+    reason = _quarantine(session, row)
+    if reason or row.review == Review.QUARANTINED:
+        raise UserError(f"candidate {row.candidate_id} is under quarantine and stays there: {reason}")
 
 
 def _verdict(session: Session, candidate_id: str) -> Verdict | None:

@@ -7,6 +7,7 @@ waiting time of a transaction that begins to write half-way. A commit is on the 
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -23,7 +24,7 @@ from sqlalchemy.pool import StaticPool
 from sqlmodel import Session
 
 from evolve.errors import StoreError
-from evolve.store.tables import SCHEMA_VERSION, InfoRow, Row
+from evolve.store.tables import SCHEMA_VERSION, BaitRow, InfoRow, Row
 
 _MENDING = {
     sqlite3.SQLITE_BUSY: "another program holds it; close that program or wait, then run again",
@@ -35,6 +36,9 @@ _MENDING = {
     sqlite3.SQLITE_READONLY: "the file or its folder cannot be written; change the permissions",
     sqlite3.SQLITE_CANTOPEN: "the file cannot be opened; check that it exists and may be read and written",
 }
+
+
+_CANARY_KEY = "canary"
 
 
 def utc_now() -> datetime:
@@ -76,7 +80,7 @@ class Store:
             try:
                 self._check_schema()
                 if not is_read_only:
-                    _add_missing_tables(self._engine)
+                    _bring_up_to_date(self._engine)
             except BaseException:
                 self.close()
                 raise
@@ -92,6 +96,13 @@ class Store:
     def close(self) -> None:
         """Close the database; what was recorded is on the disk already."""
         self._engine.dispose()
+
+    @property
+    def canary(self) -> str:
+        """The secret text that lies in this ledger and must be seen nowhere else; empty in one from before version 2."""
+        with self._reading() as session:
+            row = session.get(InfoRow, _CANARY_KEY)
+            return row.value if row else ""
 
     def _now(self) -> str:
         return self._clock().isoformat()
@@ -211,16 +222,24 @@ def _create_sqlite(path: Path) -> None:
 
 
 def _create_tables(engine: Engine) -> None:
+    """Make what is missing; a ledger of version 1 lacks whole tables and the canary, and nothing in it changes."""
     Row.metadata.create_all(engine)
     with Session(engine) as session, session.begin():
-        if session.get(InfoRow, "schema_version") is None:
-            session.add(InfoRow(key="schema_version", value=str(SCHEMA_VERSION)))
+        known = session.get(InfoRow, "schema_version")
+        if known is None or int(known.value) < SCHEMA_VERSION:
+            session.merge(InfoRow(key="schema_version", value=str(SCHEMA_VERSION)))
+        if session.get(InfoRow, _CANARY_KEY) is None:
+            canary = f"ledger-{secrets.token_hex(16)}"
+            session.add(InfoRow(key=_CANARY_KEY, value=canary))
+            session.merge(BaitRow(task="all", answer=canary))
 
 
-def _add_missing_tables(engine: Engine) -> None:
-    """Bring a ledger up to date whose schema lacks nothing but whole tables, which needs no new schema version."""
-    if set(Row.metadata.tables) - set(inspect(engine).get_table_names()):
-        Row.metadata.create_all(engine.execution_options(is_write=True))
+def _bring_up_to_date(engine: Engine) -> None:
+    with Session(engine) as session:
+        version = session.get(InfoRow, "schema_version")
+        is_old = version is not None and int(version.value) < SCHEMA_VERSION
+    if is_old or set(Row.metadata.tables) - set(inspect(engine).get_table_names()):
+        _create_tables(engine.execution_options(is_write=True))
 
 
 def _connect_sqlite(path: Path, is_read_only: bool, busy_timeout_s: float) -> sqlite3.Connection:

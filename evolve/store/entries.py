@@ -29,12 +29,16 @@ class CandidateState(StrEnum):
 
 
 class Review(StrEnum):
-    """What a person, or a policy, did with a candidate that the gate accepted."""
+    """What a person, or a policy, did with a candidate that the gate accepted.
+
+    `quarantined` is the word for one that sealed content came out with, whatever the gate said; it is never taken.
+    """
 
     NONE = "none"
     WAITING = "waiting"
     TAKEN = "taken"
     REFUSED = "refused"
+    QUARANTINED = "quarantined"
 
 
 class Purpose(StrEnum):
@@ -108,6 +112,7 @@ class CandidateEntry(Record):
     state: CandidateState
     review: Review
     taken_commit: str | None = Field(default=None, description="the commit on the user's branch")
+    quarantine: str = Field(default="", description="why it is under quarantine")
     verdict: Verdict | None = None
 
 
@@ -132,6 +137,22 @@ class SelfCheckEntry(Record):
     effect: float = Field(description="score points per task between the arms")
     pair_variance: float = Field(description="E(d^2) of a pair: the noise of the incumbent against itself")
     reasons: tuple[str, ...]
+
+
+class RulerEntry(Record):
+    """What a run measures with: a digest, and the manifest that it is of."""
+
+    digest: str
+    record: Json
+
+
+class CommitmentEntry(Record):
+    """The digest of a held-out split, made when the workspace first saw it, and not changed since."""
+
+    environment: str
+    options: Json = Field(description="of the environment: they say which tasks are listed")
+    digest: str
+    made_at: str = Field(description="UTC, ISO 8601")
 
 
 class LookEntry(Record):

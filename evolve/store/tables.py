@@ -9,7 +9,8 @@ from sqlmodel import Field, SQLModel
 
 from evolve.records import Json
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""2: candidates may be quarantined, runs have rulers, held-out splits have commitments, and a canary lies in it."""
 
 
 class Row(SQLModel, registry=registry()):
@@ -17,7 +18,7 @@ class Row(SQLModel, registry=registry()):
 
 
 class InfoRow(Row, table=True):
-    """Facts about the ledger itself: its schema version and the end of the chain of looks."""
+    """Facts about the ledger itself: its schema version, its canary and the end of the chain of looks."""
 
     __tablename__ = "ledger_info"
     key: str = Field(primary_key=True)
@@ -122,6 +123,15 @@ class CandidateRow(Row, table=True):
     record: Json = Field(sa_type=JSON)
 
 
+class QuarantineRow(Row, table=True):
+    """Why a candidate was put under quarantine."""
+
+    __tablename__ = "quarantines"
+    candidate_id: str = Field(primary_key=True, foreign_key="candidates.candidate_id")
+    reason: str
+    at: str
+
+
 class StageRow(Row, table=True):
     """The result of one gate stage."""
 
@@ -141,6 +151,15 @@ class VerdictRow(Row, table=True):
     decision: str
     effect: float | None
     evidence_digest: str
+    record: Json = Field(sa_type=JSON)
+
+
+class RulerRow(Row, table=True):
+    """What a run measures with, as it was at its start."""
+
+    __tablename__ = "rulers"
+    run_id: str = Field(primary_key=True, foreign_key="runs.run_id")
+    digest: str
     record: Json = Field(sa_type=JSON)
 
 
@@ -183,6 +202,25 @@ class FreezeRow(Row, table=True):
     name: str = Field(primary_key=True)
     harness: str
     record: Json = Field(sa_type=JSON)
+
+
+class CommitmentRow(Row, table=True):
+    """The digest of a held-out split as this ledger first saw it under some options of its environment."""
+
+    __tablename__ = "commitments"
+    environment: str = Field(primary_key=True)
+    options_digest: str = Field(primary_key=True)
+    options: Json = Field(sa_type=JSON)
+    digest: str
+    made_at: str
+
+
+class BaitRow(Row, table=True):
+    """Bait for whoever searches a ledger for answers: there are none in it, the one row holds the canary."""
+
+    __tablename__ = "heldout_answers"
+    task: str = Field(primary_key=True)
+    answer: str
 
 
 class LookRow(Row, table=True):

@@ -3,15 +3,28 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
+from evolve.environments.household import create
 from evolve.harness.digest import harness_digest
 from evolve.loop.accept import seal_accepted
-from evolve.records import Candidate, Decision, FailureClass, Layer, Pattern, Proposal, StageResult, Verdict
+from evolve.records import (
+    Candidate,
+    Decision,
+    FailureClass,
+    Layer,
+    ModelFingerprint,
+    Pattern,
+    Proposal,
+    StageResult,
+    Verdict,
+)
 from evolve.repository import candidate_ref, harness_folder, open_repository, run_branch
+from evolve.ruler import measure
 from evolve.store import Ledger, RunStatus
 from evolve.workspace import Workspace
 
 DATE = datetime(2026, 1, 2, tzinfo=UTC)
 RUN = "household-001"
+MODEL = ModelFingerprint(model_id="m", endpoint="scripted", protocol="tools", sampling={})
 
 
 def add_accepted(root: Path, count: int = 1) -> list[str]:
@@ -21,7 +34,9 @@ def add_accepted(root: Path, count: int = 1) -> list[str]:
     with open_repository(root) as repository, Ledger(workspace.ledger_url) as ledger:
         base = repository.head_commit()
         config = {"gate": {"policy": "standard"}}
-        ledger.start_run(RUN, environment="household", model="m" * 64, base_commit=base, config=config)
+        ledger.start_run(RUN, environment="household", model=MODEL.digest, base_commit=base, config=config)
+        ruler = measure(create({}), model=MODEL, harness={}, gate=config["gate"])
+        ledger.save_ruler(RUN, ruler.model_dump(mode="json"))
         names, parent = [], base
         for number in range(1, count + 1):
             candidate = _candidate(repository, parent, number)
@@ -32,7 +47,7 @@ def add_accepted(root: Path, count: int = 1) -> list[str]:
                 ledger.save_stage(candidate.candidate_id, stage)
             ledger.save_verdict(verdict)
             names.append(candidate.candidate_id)
-            parent = seal_accepted(repository, candidate, verdict, date=DATE)
+            parent = seal_accepted(repository, candidate, verdict, ruler=ruler.digest, date=DATE)
         repository.update_ref(run_branch(RUN), parent, None)
         ledger.finish_run(RUN, RunStatus.DONE, "all iterations done")
     return names

@@ -8,7 +8,7 @@ import pytest
 
 from evolve.cli.exits import exit_code, explain
 from evolve.cli.output import show, table, visible
-from evolve.errors import BudgetSpent, ConfigError, HarnessError, Interrupted, ProviderError, StoreError
+from evolve.errors import BudgetSpent, CanaryFound, ConfigError, HarnessError, Interrupted, ProviderError, StoreError
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,7 @@ from evolve.errors import BudgetSpent, ConfigError, HarnessError, Interrupted, P
         (ProviderError("x"), 4),
         (StoreError("x"), 4),
         (BudgetSpent("x"), 5),
+        (CanaryFound("x"), 6),
         (Interrupted("x"), 130),
         (KeyboardInterrupt(), 130),
         (OSError(errno.ENOSPC, "no space"), 4),
@@ -28,7 +29,7 @@ from evolve.errors import BudgetSpent, ConfigError, HarnessError, Interrupted, P
     ],
 )
 def test_each_error_has_its_exit_code(error, code):
-    """2 is the user's, 4 the world's, 5 a spent budget, 130 an interruption, 1 ours."""
+    """2 is the user's, 4 the world's, 5 a spent budget, 6 a broken seal, 130 an interruption, 1 ours."""
     assert exit_code(error) == code
 
 

@@ -22,18 +22,19 @@ def freeze(
     """
     from evolve.cli.output import show
     from evolve.cli.place import find_place
-    from evolve.cli.sealing import freeze_head, freeze_preview
+    from evolve.cli.sealing import freeze_committed, would_freeze
 
     place = find_place(workspace)
     if dry_run:
-        would = freeze_preview(place, env, name)
+        would = would_freeze(place, env, name)
         changed = f"; not committed: {', '.join(would['uncommitted'])}" if would["uncommitted"] else ""
         text = f"would tag {would['tag']} at {would['commit'][:12]}, harness {would['harness'][:12]}{changed}"
         show({"would_freeze": would}, text, as_json=as_json)
         return
-    frozen = freeze_head(place, env, name)
+    frozen = freeze_committed(place, env, name)
     text = (
         f"{frozen.tag} seals harness {frozen.harness[:12]} at commit {frozen.commit[:12]}.\n"
+        f"Held-out commitment: {frozen.manifest['heldout_commitment'] or 'none, the data is not on this machine'}.\n"
         f"Next: `evolve evaluate {name} --env {env}` looks at the held-out tasks, on the record."
     )
     show(frozen.model_dump(mode="json"), text, as_json=as_json)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from evolve.environments.household.heldout_problems import CANARY, HELDOUT_COUNT, heldout_problems
@@ -67,7 +67,7 @@ class HouseholdEnvironment:
             step_limit=STEP_LIMIT,
             pass_mark=PASS_MARK,
             description="Chores in a small text household: find, treat, place and examine objects.",
-            digest=digest_of({"code": _code_digest(), "tasks": self._all_digests()}),
+            digest=digest_of({"code": _code_digest(), "tasks": [_digest(split) for split in Split]}),
             canary=CANARY,
         )
 
@@ -93,7 +93,7 @@ class HouseholdEnvironment:
 
     def heldout_digest(self) -> str:
         """Return the SHA-256 over the held-out problems that are listed, hidden half included."""
-        return _digest(self._heldout)
+        return _digest(Split.HELDOUT, self._limits.heldout)
 
     def open(self, task: Task, trial: int) -> HouseholdSession:
         """Open a session on a task. Nothing here is random, so all trials of a task are alike.
@@ -113,13 +113,13 @@ class HouseholdEnvironment:
     @cached_property
     def _listed(self) -> dict[Split, tuple[Problem, ...]]:
         return {
-            Split.TRAIN: loop_problems(Split.TRAIN)[: self._limits.train],
-            Split.GUARD: loop_problems(Split.GUARD)[: self._limits.guard],
+            Split.TRAIN: _problems(Split.TRAIN)[: self._limits.train],
+            Split.GUARD: _problems(Split.GUARD)[: self._limits.guard],
         }
 
     @cached_property
     def _heldout(self) -> tuple[Problem, ...]:
-        return heldout_problems()[: self._limits.heldout]
+        return _problems(Split.HELDOUT)[: self._limits.heldout]
 
     @cached_property
     def _loop_by_id(self) -> dict[str, Problem]:
@@ -129,16 +129,21 @@ class HouseholdEnvironment:
     def _heldout_by_id(self) -> dict[str, Problem]:
         return {problem.task.task_id: problem for problem in self._heldout}
 
-    def _all_digests(self) -> list[str]:
-        return [_digest(p) for p in (loop_problems(Split.TRAIN), loop_problems(Split.GUARD), heldout_problems())]
+
+@cache
+def _problems(split: Split) -> tuple[Problem, ...]:
+    """Return all problems of a split. They follow from the code that is loaded, so a process makes them once."""
+    return heldout_problems() if split is Split.HELDOUT else loop_problems(split)
 
 
-def _digest(problems: Sequence[Problem]) -> str:
-    return digest_of([problem.as_json() for problem in problems])
+@cache
+def _digest(split: Split, count: int | None = None) -> str:
+    """Return the SHA-256 over the first problems of a split, or all."""
+    return digest_of([problem.as_json() for problem in _problems(split)[:count]])
 
 
 def _code_digest() -> str:
-    """Return the SHA-256 over the source files of this package, by name."""
+    """Return the SHA-256 over the source files of this package, by name, as they lie on the disk now."""
     total = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         total.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from evolve.environments.service_desk.cases import NAME, Case
@@ -34,7 +34,7 @@ class ServiceDesk:
             step_limit=STEP_LIMIT,
             pass_mark=PASS_MARK,
             description="Orders and subscriptions at a service desk under a written policy",
-            digest=digest_of([_source_digest(), [_digest(cases) for cases in (*self._loop.values(), self._heldout)]]),
+            digest=digest_of([_source_digest(), [_digest(split) for split in Split]]),
             canary=CANARY,
         )
 
@@ -60,7 +60,7 @@ class ServiceDesk:
 
     def heldout_digest(self) -> str:
         """Return the SHA-256 of the held-out cases on offer."""
-        return _digest(self._offered(Split.HELDOUT))
+        return _digest(Split.HELDOUT, self._limits.get(Split.HELDOUT))
 
     def open(self, task: Task, trial: int) -> DeskSession:
         """Open a session; all trials of a task are alike, since nothing here is random.
@@ -80,11 +80,11 @@ class ServiceDesk:
 
     @cached_property
     def _loop(self) -> dict[Split, tuple[Case, ...]]:
-        return {Split.TRAIN: loop_cases(Split.TRAIN), Split.GUARD: loop_cases(Split.GUARD)}
+        return {Split.TRAIN: _cases(Split.TRAIN), Split.GUARD: _cases(Split.GUARD)}
 
     @cached_property
     def _heldout(self) -> tuple[Case, ...]:
-        return heldout_cases()
+        return _cases(Split.HELDOUT)
 
     @cached_property
     def _loop_by_id(self) -> dict[str, Case]:
@@ -114,10 +114,19 @@ def _limit(name: str, value: object) -> int:
     return value
 
 
-def _digest(cases: Sequence[Case]) -> str:
-    return digest_of([case.content() for case in cases])
+@cache
+def _cases(split: Split) -> tuple[Case, ...]:
+    """Return all cases of a split. They follow from the code that is loaded, so a process makes them once."""
+    return heldout_cases() if split is Split.HELDOUT else loop_cases(split)
+
+
+@cache
+def _digest(split: Split, count: int | None = None) -> str:
+    """Return the SHA-256 over the first cases of a split, or all."""
+    return digest_of([case.content() for case in _cases(split)[:count]])
 
 
 def _source_digest() -> str:
+    """Return the SHA-256 over the source files of this package as they lie on the disk now."""
     files = sorted(Path(__file__).parent.glob("*.py"))
     return hashlib.sha256(b"\0".join(file.name.encode() + b"\0" + file.read_bytes() for file in files)).hexdigest()

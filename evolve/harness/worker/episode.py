@@ -7,10 +7,14 @@ from collections.abc import Callable, Sequence
 
 import orjson
 
+from evolve.canaries import Canaries
 from evolve.harness.worker.channel import Broken, Channel
 from evolve.harness.worker.replies import FaultKind, RuleDeclaration, RuleReply, replies_of
 from evolve.harness.worker.tiers import Tier
 from evolve.records import Json, Layer
+
+
+REPLY = "a reply of the harness"
 
 
 class RuleWorker:
@@ -29,6 +33,7 @@ class RuleWorker:
         load_error: str | None,
         patience_s: float,
         kill: Callable[[], None],
+        canaries: Canaries,
     ) -> None:
         self.tier = tier
         self.declarations = declarations
@@ -37,6 +42,7 @@ class RuleWorker:
         self._declared = {rule.id: rule for rule in declarations}
         self._patience_s = patience_s
         self._kill = kill
+        self._canaries = canaries
         self._calls = 0
         self._off: str | None = None
 
@@ -55,6 +61,7 @@ class RuleWorker:
 
         Raises:
             ValueError: a unit is not declared in that layer.
+            CanaryFound: the answer holds a canary.
         """
         if any(unit not in self._declared or self._declared[unit].layer is not layer for unit in units):
             raise ValueError(f"not all of {list(units)} are rules of the {layer} layer")
@@ -66,6 +73,7 @@ class RuleWorker:
         message = {"id": self._calls, "units": list(units), **delta}
         try:
             line = await self._channel.ask(line_of(message), self._patience_s)
+            self._canaries.refuse(line, REPLY)
             return replies_of(line, self._calls, units, self._declared)
         except Broken as broken:
             self._channel.end(broken)

@@ -9,10 +9,11 @@ from typing import Self
 
 import orjson
 
+from evolve.canaries import Canaries
 from evolve.errors import WorkerError
 from evolve.harness.worker.channel import Broken, Channel
 from evolve.harness.worker.child.orders import Kind, Layers
-from evolve.harness.worker.episode import RuleWorker, line_of
+from evolve.harness.worker.episode import REPLY, RuleWorker, line_of
 from evolve.harness.worker.nursery import Zygote
 from evolve.harness.worker.replies import RuleDeclaration, declarations_of
 from evolve.harness.worker.tiers import TIERS, Isolation, Tier
@@ -33,6 +34,7 @@ class WorkerPool:
         patience_s: wall time after which a worker that does not answer is killed; generous, because it must
             not depend on how busy the machine is whether an honest rule is cut off.
         layers: kernel layers to try; fewer than all only to show what each is good for.
+        canaries: looked for in whatever a worker says.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class WorkerPool:
         load_timeout_s: float = 2.0,
         patience_s: float = 10.0,
         layers: Layers = Layers.ALL,
+        canaries: Canaries | None = None,
     ) -> None:
         if minimum_tier not in TIERS:
             raise ValueError(f"minimum_tier {minimum_tier!r} is none of {', '.join(TIERS)}")
@@ -51,6 +54,7 @@ class WorkerPool:
         self._load_timeout_s = load_timeout_s
         self._patience_s = patience_s
         self._layers = layers
+        self._canaries = canaries or Canaries({})
         self._zygote: Zygote | None = None
         self._isolation: Isolation | None = None
         self._channels: set[Channel] = set()
@@ -123,6 +127,7 @@ class WorkerPool:
 
         Raises:
             WorkerError: no worker can be started.
+            CanaryFound: the harness gave a canary away while it was loaded.
         """
         async with self._starting:
             zygote, number, channel = await self._ready_worker()
@@ -140,6 +145,7 @@ class WorkerPool:
             load_error=load_error,
             patience_s=self._patience_s,
             kill=lambda: zygote.end_worker(number),
+            canaries=self._canaries,
         )
         if load_error is not None:
             await worker.close()
@@ -158,7 +164,9 @@ class WorkerPool:
             "call_cpu_s": self._call_timeout_s,
         }
         try:
-            return declarations_of(await channel.ask(line_of(first), self._patience_s))
+            line = await channel.ask(line_of(first), self._patience_s)
+            self._canaries.refuse(line, REPLY)
+            return declarations_of(line)
         except Broken as broken:
             return f"{' or '.join(sources)}: while loading: {broken}"
 

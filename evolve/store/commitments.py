@@ -1,0 +1,63 @@
+"""The part of the ledger about commitments: which held-out split it is, before anybody has looked at it."""
+
+from __future__ import annotations
+
+from sqlalchemy import inspect
+from sqlmodel import Session, col, select
+
+from evolve.errors import SealError
+from evolve.records import Json, digest_of
+from evolve.store.connection import Store
+from evolve.store.entries import CommitmentEntry
+from evolve.store.tables import CommitmentRow, LookRow
+
+
+class Commitments(Store):
+    """Digests of held-out splits. Which tasks are listed may be chosen until the first look, and not after it."""
+
+    def commit_heldout(self, environment: str, options: Json, digest: str) -> CommitmentEntry:
+        """Write down the digest of a held-out split, or compare it with what is written down.
+
+        Args:
+            options: of the environment; they decide which of its held-out tasks are listed.
+
+        Raises:
+            SealError: with these options it was another split, or another one was looked at already.
+        """
+        key = {"environment": environment, "options_digest": digest_of(options)}
+        with self._writing() as session:
+            row = session.get(CommitmentRow, key)
+            if row is None:
+                _refuse_second_choice(session, environment, options)
+                row = CommitmentRow(**key, options=options, digest=digest, made_at=self._now())
+                session.add(row)
+            if row.digest != digest:
+                raise SealError(
+                    f"the held-out tasks of {environment} are not those that this workspace committed itself to on "
+                    f"{row.made_at}: they have digest {digest}, the commitment is {row.digest}; restore its data and code"
+                )
+            return _entry(row)
+
+    def commitments(self, environment: str) -> list[CommitmentEntry]:
+        """Return the commitments for an environment, oldest first."""
+        query = select(CommitmentRow).where(CommitmentRow.environment == environment)
+        query = query.order_by(col(CommitmentRow.made_at), col(CommitmentRow.options_digest))
+        with self._reading() as session:
+            if not inspect(session.connection()).has_table(CommitmentRow.__tablename__):
+                return []  # a ledger of version 1, opened for reading
+            return [_entry(row) for row in session.exec(query)]
+
+
+def _refuse_second_choice(session: Session, environment: str, options: Json) -> None:
+    made = session.exec(select(CommitmentRow).where(CommitmentRow.environment == environment)).all()
+    is_looked_at = session.exec(select(LookRow).where(LookRow.environment == environment)).first() is not None
+    if made and is_looked_at:
+        known = ", ".join(str(row.options or "none") for row in made)
+        raise SealError(
+            f"the held-out tasks of {environment} were looked at already, with the options {known}; they cannot be "
+            f"chosen anew with {options or 'none'}. Restore the options, or begin a new workspace"
+        )
+
+
+def _entry(row: CommitmentRow) -> CommitmentEntry:
+    return CommitmentEntry.model_validate(row.model_dump(exclude={"options_digest"}))
