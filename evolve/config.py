@@ -56,6 +56,9 @@ class ProposerSettings(Section):
     kind: Literal["mechanic", "openai", "command", "handoff"] = "mechanic"
     agent: str = Field(default="", description="row of the agents table, for kind command: codex, claude, opencode")
     agents_file: str = Field(default="", description="a TOML file of further agent rows")
+    sandbox: Literal["auto", "required", "off"] = Field(
+        default="auto", description="whether coding agents are shut in; without one the run says UNPROTECTED"
+    )
     timeout_s: float = Field(default=1800.0, gt=0)
     model: ModelSettings | None = Field(default=None, description="the model of kind openai")
     max_turns: int = Field(default=40, ge=1, description="turns of kind openai")

@@ -24,6 +24,7 @@ from evolve.lock import WorkspaceLock
 from evolve.models.create import create_model, probe_protocol
 from evolve.models.settings import ModelSettings
 from evolve.proposers.agents import read_rows, shipped_rows
+from evolve.proposers.sandbox import MEND, OUTSIDE, find_sandbox
 from evolve.records import Record
 from evolve.repository import harness_folder, open_repository
 from evolve.store import RunStatus
@@ -101,6 +102,7 @@ async def examine(
         await _isolation(config),
         await _model(config.model, environ, is_offline=is_offline),
         *_agents(config, environ),
+        _proposer_sandbox(config, environ),
         _sqlite(),
         *(_workspace(workspace, config) if workspace else ()),
     ]
@@ -231,6 +233,21 @@ def _agents(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
             yield Finding(name=f"agent {row.name}", status="missing", detail=detail, mend=row.install, blocks=is_needed)
         else:
             yield Finding(name=f"agent {row.name}", status="ok", detail=program)
+
+
+def _proposer_sandbox(config: Config, environ: Mapping[str, str]) -> Finding:
+    """Try to shut a program in as a coding agent would be."""
+    name, mode = "proposer sandbox", config.proposer.sandbox
+    is_needed = config.proposer.kind == "command"
+    if mode == "off":
+        told = f"UNPROTECTED: switched off. {OUTSIDE}" if is_needed else "switched off"
+        return Finding(name=name, status="warn", detail=told, mend="--set proposer.sandbox=auto")
+    found = find_sandbox(environ)
+    if found.sandbox is not None:
+        return Finding(name=name, status="ok", detail=f"{found.sandbox.name}; looked out of it and saw nothing")
+    told = f"UNPROTECTED: coding agents run outside any sandbox ({found.reason}). {OUTSIDE}"
+    blocks = is_needed and mode == "required"
+    return Finding(name=name, status="missing", detail=told, mend=MEND, blocks=blocks)
 
 
 def _sqlite() -> Finding:

@@ -145,12 +145,16 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """What a proposer gives back beside the edited files. `proposal` None: it has nothing to propose."""
+    """What a proposer gives back beside the edited files. `proposal` None: it has nothing to propose.
+
+    `sandbox` names what shut its agent in, "none" where nothing did; empty where no program of its own ran.
+    """
 
     proposal: Proposal | None
     usage: Usage = Usage()
     transcript: Path | None = None
     is_waiting: bool = False
+    sandbox: str = ""
 
 
 class Proposer(Protocol):

@@ -339,6 +339,9 @@ class Candidate(Record):
     files: tuple[str, ...] = Field(description="paths that differ from the parent, relative to the harness folder")
     refused: tuple[str, ...] = Field(default=(), description="'path: reason' of what was left out of the edit")
     usage: Usage = Usage()
+    sandbox: str = Field(
+        default="", description="what shut the agent in; 'none': UNPROTECTED; empty: no program of a proposer's ran"
+    )
 
 
 class StageResult(Record):

@@ -4,6 +4,7 @@ are made visible, so that a text cannot steer a terminal or pass for another lin
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import orjson
@@ -13,11 +14,21 @@ from evolve.records import Episode, Step
 LONGEST_LINE = 200
 STEPS_BEFORE = 2
 
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
+"""Characters that pass for printable and show as nothing: words can be hidden in runs of them."""
+
 
 def visible(text: str, longest: int = LONGEST_LINE) -> str:
     """Return a text on one line with control and invisible characters escaped, cut to a length."""
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    shown = "".join(c if is_seen(c) else c.encode("unicode_escape").decode() for c in text)
     return shown if len(shown) <= longest else f"{shown[: longest - 1]}…"
+
+
+def is_seen(character: str) -> bool:
+    """Say whether a character shows, and shows where it stands: no control, no direction mark, nothing invisible."""
+    return character.isprintable() and not _UNSEEN.match(character)
 
 
 def excerpt_of(episode: Episode, step: int) -> str:

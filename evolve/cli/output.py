@@ -8,10 +8,11 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 
+from evolve.classify.excerpt import is_seen
 from evolve.records import Json
 
 SCHEMA_VERSION = 1
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_KEPT = "\n\t\u202f"  # the last stands between the digits of long numbers
 _DIFF_COLOURS = {"+": "32", "-": "31", "@": "36"}
 
 
@@ -27,8 +28,11 @@ def say(text: str) -> None:
 
 
 def visible(text: str) -> str:
-    """Return text in which control characters show: what models and tools wrote must not drive a terminal."""
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    """Return text in which control and invisible characters show: what models wrote must drive no terminal.
+
+    A patch, too, reads as it stands: no character of it turns the direction of a line or hides.
+    """
+    return "".join(c if c in _KEPT or is_seen(c) else c.encode("unicode_escape").decode() for c in text)
 
 
 def is_interactive() -> bool:

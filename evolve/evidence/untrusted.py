@@ -1,17 +1,20 @@
 """Shows text that models and environments wrote, so that it can be read and cannot act.
 
-Such text may hold instructions, terminal codes, invisible characters, or the end of its own fence.
+Such text may hold instructions, terminal codes, invisible characters, or the end of its own fence. A fence is
+longer than any run of ticks inside, and its first and last line carry a mark made from the text itself: whoever wrote
+the text cannot have written its mark, and equal runs still write equal evidence.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 from evolve.classify.excerpt import visible
 
 
 def fenced(text: str, longest: int) -> str:
-    """Return a text as a Markdown block of data that nothing inside it can close.
+    """Return a text as a Markdown block of data that nothing inside it can close or pass for.
 
     Args:
         text: what was written; lines are kept, all other control and invisible characters are shown as escapes.
@@ -19,7 +22,13 @@ def fenced(text: str, longest: int) -> str:
     """
     shown = _shortened("\n".join(visible(line, len(line) * 10) for line in text.split("\n")), longest)
     fence = "`" * max(3, _longest_run(shown) + 1)
-    return f"{fence}text\n{shown}\n{fence}"
+    mark = mark_of(shown)
+    return f"{fence}text\n<<data {mark}\n{shown}\ndata {mark}>>\n{fence}"
+
+
+def mark_of(shown: str) -> str:
+    """Return the mark of a text: to hold its own, a text would have to be found among 2^64."""
+    return hashlib.sha256(shown.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 def inline(text: str, longest: int = 160) -> str:

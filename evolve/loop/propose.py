@@ -160,6 +160,7 @@ def _write_down(
         files=_changed(incumbent.harness.files, collected.files),
         refused=tuple(f"{path}: {reason}" for path, reason in collected.refused),
         usage=proposed.usage,
+        sandbox=proposed.sandbox,
     )
     ref = candidate_ref(name)
     run.repository.update_ref(ref, commit, run.repository.resolve(ref))

@@ -16,6 +16,7 @@ from evolve.records import Record, Usage
 from evolve.resources import resource
 
 SHIPPED_ROWS = "prompts/agents.toml"
+_MOST_TOKENS, _MOST_USD = 10**10, 10**5  # in one event
 
 
 class UsageRow(Record):
@@ -41,11 +42,27 @@ class AgentRow(Record):
     keys: tuple[str, ...] = Field(default=(), description="variables with credentials; handed on, and cut from output")
     variables: tuple[str, ...] = Field(default=(), description="further variables handed on")
     set_variables: dict[str, str] = Field(default={}, description="variables set for the agent")
+    hosts: tuple[str, ...] = Field(
+        default=(), description="whom it may reach out of a sandbox: name, name:port, *.name, or * for everybody"
+    )
+    copied: tuple[str, ...] = Field(
+        default=(), description="its configuration and login (~/...), copied into the home that it gets in a sandbox"
+    )
+    readable: tuple[str, ...] = Field(
+        default=(), description="what else it reads in a sandbox, such as its own modules"
+    )
+    shut_in_argv: tuple[str, ...] = Field(
+        default=(), description="goes behind argv[0] inside a sandbox, such as what switches the agent's own one off"
+    )
+    open_argv: tuple[str, ...] = Field(default=(), description="goes behind argv[0] where there is no sandbox")
     usage: UsageRow | None = None
 
-    def command(self, program: str, *, model: str | None, places: Mapping[str, str]) -> list[str]:
+    def command(
+        self, program: str, *, model: str | None, places: Mapping[str, str], is_shut_in: bool = False
+    ) -> list[str]:
         """Return the argument list. Only whole placeholders are replaced, so a prompt may hold any braces."""
         chosen = [part.replace("{model}", model) for part in self.model_argv] if model else []
+        chosen += self.shut_in_argv if is_shut_in else self.open_argv
         first, *rest = self.argv
         return [program, *(places.get(part, part) for part in (first, *chosen, *rest))]
 
@@ -104,7 +121,7 @@ class UsageReader:
 
 
 def _usage(event: Any, row: UsageRow) -> Usage:
-    costs = [cost for path in row.cost_usd if isinstance(cost := _at(event, path), (int, float))]
+    costs = [cost for path in row.cost_usd if _is_amount(cost := _at(event, path), _MOST_USD)]
     return Usage(
         prompt_tokens=_total(event, row.prompt_tokens),
         cached_tokens=_total(event, row.cached_tokens),
@@ -114,7 +131,14 @@ def _usage(event: Any, row: UsageRow) -> Usage:
 
 
 def _total(event: Any, paths: tuple[str, ...]) -> int:
-    return sum(count for path in paths if isinstance(count := _at(event, path), int) and count > 0)
+    return sum(
+        count for path in paths if isinstance(count := _at(event, path), int) and _is_amount(count, _MOST_TOKENS)
+    )
+
+
+def _is_amount(told: object, most: float) -> bool:
+    """Say whether a number can be believed: an agent's own account must not give budget back or break a sum."""
+    return isinstance(told, (int, float)) and not isinstance(told, bool) and 0 <= told <= most
 
 
 def _at(event: Any, path: str) -> Any:

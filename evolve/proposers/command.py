@@ -1,4 +1,4 @@
-"""The `command` proposer: any coding-agent CLI, run headless in the workspace.
+"""The `command` proposer: any coding-agent CLI, run headless in the workspace and shut in where the machine can.
 
 What it says it did counts for nothing: the edit is read from the workspace, the idea from proposal.json.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from evolve.errors import ProposerError, UserError
@@ -16,7 +16,10 @@ from evolve.prompts import render
 from evolve.proposers.agents import AgentRow, UsageReader
 from evolve.proposers.headless import Finished, run_headless
 from evolve.proposers.proposal_file import fingerprint, read_proposal
+from evolve.proposers.sandbox import UNPROTECTED, Enclosure
+from evolve.proposers.sandbox.installed import canonical
 from evolve.protocols import Assignment, Proposed
+from evolve.repository import start_throwaway_history
 
 CHECK_COMMAND = "evolve harness check ."
 PASSED_ON = frozenset(
@@ -36,6 +39,7 @@ class CommandProposer:
         transcripts: folder for what the agent printed, secrets removed.
         model: name of the model it shall use; None leaves that to the agent's own configuration.
         templates: folder of prompts that outrank the packaged ones.
+        enclosure: what shuts it in; None runs it UNPROTECTED, with all that the user can reach.
     """
 
     def __init__(
@@ -46,17 +50,24 @@ class CommandProposer:
         transcripts: Path,
         model: str | None = None,
         templates: Path | None = None,
+        enclosure: Enclosure | None = None,
     ) -> None:
         self._row = row
         self._environ = environ
         self._transcripts = transcripts
         self._model = model
         self._templates = templates
+        self._enclosure = enclosure
 
     @property
     def kind(self) -> str:
         """command:NAME."""
         return f"command:{self._row.name}"
+
+    @property
+    def sandbox(self) -> str:
+        """What the record of a candidate says of how the agent was shut in."""
+        return self._enclosure.kind(self._row) if self._enclosure else UNPROTECTED
 
     async def propose(self, assignment: Assignment) -> Proposed:
         """Run the agent in the workspace and read back what it did.
@@ -66,25 +77,48 @@ class CommandProposer:
             ProposerError: it failed, timed out, or edited files without a valid proposal.json.
         """
         argv = self._command(assignment)
+        start_throwaway_history(assignment.workspace)
         before = fingerprint(assignment.workspace)
         usage = UsageReader(self._row.usage)
         transcript = self._transcripts / f"{assignment.environment}-{assignment.number:03d}-{self._row.name}.log"
         try:
-            finished = await run_headless(
-                argv,
-                cwd=assignment.workspace,
-                environ=self._agent_environ(),
-                timeout_s=assignment.timeout_s,
-                transcript=transcript,
-                secrets=[self._environ[name] for name in self._row.keys if self._environ.get(name)],
-                on_line=usage.read,
-            )
+            finished, refused = await self._run(argv, assignment, transcript, usage)
         except OSError as error:
             raise ProposerError(f"{self._row.title} cannot be started: {error}") from error
-        self._refuse_failure(finished, assignment, transcript)
+        self._refuse_failure(finished, assignment, transcript, refused)
         changed = fingerprint(assignment.workspace) != before
         proposal = read_proposal(assignment.workspace) if changed else None
-        return Proposed(proposal, usage=usage.usage, transcript=transcript)
+        return Proposed(proposal, usage=usage.usage, transcript=transcript, sandbox=self.sandbox)
+
+    async def _run(
+        self, argv: list[str], assignment: Assignment, transcript: Path, usage: UsageReader
+    ) -> tuple[Finished, Collection[str]]:
+        """Run the agent, in its room where there is one; return also whom it was kept from reaching."""
+        environ = self._agent_environ()
+        if self._enclosure is None:
+            return await self._run_headless(argv, assignment, transcript, usage, environ), ()
+        async with self._enclosure.enter(self._row, argv[0], assignment, environ) as room:
+            finished = await self._run_headless(room.command(argv), assignment, transcript, usage, room.environ)
+            return finished, room.refused
+
+    async def _run_headless(
+        self,
+        argv: list[str],
+        assignment: Assignment,
+        transcript: Path,
+        usage: UsageReader,
+        environ: Mapping[str, str],
+    ) -> Finished:
+        return await run_headless(
+            argv,
+            cwd=assignment.workspace,
+            environ=environ,
+            timeout_s=assignment.timeout_s,
+            transcript=transcript,
+            secrets=[self._environ[name] for name in self._row.keys if self._environ.get(name)],
+            on_line=usage.read,
+            title=f"{self._row.title}, sandbox: {self.sandbox}",
+        )
 
     def _command(self, assignment: Assignment) -> list[str]:
         program = shutil.which(self._row.program, path=self._search_path())
@@ -101,7 +135,8 @@ class CommandProposer:
             "{workspace}": str(assignment.workspace),
             "{evidence}": str(assignment.evidence),
         }
-        return self._row.command(program, model=self._model, places=places)
+        real = str(canonical(Path(program)))
+        return self._row.command(real, model=self._model, places=places, is_shut_in=self._enclosure is not None)
 
     def _search_path(self) -> str:
         """Return PATH with our own programs first, so that the agent can run the check that its task names."""
@@ -114,12 +149,19 @@ class CommandProposer:
         kept = {name: value for name, value in self._environ.items() if name in names}
         return {**kept, **self._row.set_variables, "PATH": self._search_path()}
 
-    def _refuse_failure(self, finished: Finished, assignment: Assignment, transcript: Path) -> None:
+    def _refuse_failure(
+        self, finished: Finished, assignment: Assignment, transcript: Path, refused: Collection[str]
+    ) -> None:
+        kept_from = f"; the sandbox kept it from {', '.join(refused)} (see hosts in its row)" if refused else ""
         if finished.is_timeout:
-            raise ProposerError(f"{self._row.title} was stopped after {assignment.timeout_s:g} s; see {transcript}")
+            raise ProposerError(
+                f"{self._row.title} was stopped after {assignment.timeout_s:g} s{kept_from}; see {transcript}"
+            )
         if finished.exit_code != 0:
             said = f": {finished.last_line}" if finished.last_line else ""
-            raise ProposerError(f"{self._row.title} ended with exit code {finished.exit_code}{said}; see {transcript}")
+            raise ProposerError(
+                f"{self._row.title} ended with exit code {finished.exit_code}{said}{kept_from}; see {transcript}"
+            )
 
 
 def task_prompt(assignment: Assignment, templates: Path | None = None) -> str:

@@ -9,8 +9,9 @@ from pathlib import Path, PurePosixPath
 from pydantic import ValidationError
 
 from evolve.harness.check import PROPOSAL_FILE
-from evolve.proposers.proposal_file import fingerprint, what_is_wrong
+from evolve.proposers.proposal_file import fingerprint, tidied, what_is_wrong
 from evolve.records import Json, Layer, Proposal, ProposedCall, Tool
+from evolve.repository import MOST_FILES
 
 Lookup = Callable[[Path], str]
 """A question about a harness folder that is answered in text."""
@@ -19,6 +20,7 @@ _READ = 16_000
 _WRITE = 64 * 1024
 _ANSWER = 16_000
 _FILES = 200
+_DEEPEST = 8
 
 
 class Refused(Exception):
@@ -70,6 +72,8 @@ class Desk:
             return str(refused)
         except OSError as error:
             return f"Failed: {error.strerror or error}."
+        except UnicodeError:
+            return "Failed: that is no name that a file can have."
 
     def list_files(self) -> str:
         """List the files of both folders with their sizes."""
@@ -99,18 +103,23 @@ class Desk:
         raw = content.encode("utf-8", errors="replace")
         if len(raw) > _WRITE:
             raise Refused(f"{len(raw)} bytes; a file may have {_WRITE}.")
+        if not target.exists() and len(self._written()) >= MOST_FILES:
+            raise Refused(f"The workspace holds {MOST_FILES} files, and a harness may have no more.")
         target.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644)
         with os.fdopen(descriptor, "wb") as file:
             file.write(raw)
         return f"Wrote {len(raw)} bytes to {path}."
 
+    def _written(self) -> list[Path]:
+        return [path for path in self._roots["workspace"].rglob("*") if path.is_file()]
+
     def propose(self, **fields: object) -> str:
         """Take the proposal and end the conversation."""
         if fingerprint(self._roots["workspace"]) == self._before:
             raise Refused("No harness file was changed yet: edit first, or call nothing_to_propose.")
         try:
-            self.proposal = Proposal.model_validate(fields)
+            self.proposal = tidied(Proposal.model_validate(fields))
         except ValidationError as error:
             raise Refused(f"Not a valid proposal: {what_is_wrong(error)}") from error
         self.is_finished = True
@@ -126,7 +135,8 @@ class Desk:
     def _resolve(self, path: str) -> Path:
         """Return the real place of `workspace/...` or `evidence/...`, or refuse."""
         root_name, *parts = PurePosixPath(path).parts or ("",)
-        if root_name not in self._roots or not parts or ".." in parts or "\0" in path or _is_hidden(Path(*parts)):
+        is_named = root_name in self._roots and 0 < len(parts) <= _DEEPEST and ".." not in parts and "\0" not in path
+        if not is_named or _is_hidden(Path(*parts)):
             raise Refused("A path begins with workspace/ or evidence/ and names a file below it.")
         place = self._roots[root_name]
         for part in parts:

@@ -42,6 +42,7 @@ async def run_headless(
     transcript: Path,
     secrets: Sequence[str],
     on_line: Callable[[bytes], None],
+    title: str = "",
 ) -> Finished:
     """Run a program to its end or its timeout, and end its whole process group with it.
 
@@ -53,9 +54,11 @@ async def run_headless(
         transcript: file that gets both output streams, secrets removed, up to 64 MiB.
         secrets: values that must not reach the transcript, beside whatever has the shape of a key.
         on_line: called with each line of standard output; lines beyond 32 MiB are passed over.
+        title: first line of the transcript.
     """
     transcript.parent.mkdir(parents=True, exist_ok=True)
     with transcript.open("w", encoding="utf-8") as log:
+        log.write(f"{title}\n\n" if title else "")
         process = await asyncio.create_subprocess_exec(
             *argv,
             cwd=cwd,

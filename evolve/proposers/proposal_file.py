@@ -10,25 +10,35 @@ from pathlib import Path
 import orjson
 from pydantic import ValidationError
 
-from evolve.errors import ProposerError
+from evolve.classify.excerpt import visible
+from evolve.errors import ProposerError, RepositoryError
 from evolve.harness.check import PROPOSAL_FILE
-from evolve.records import Proposal
+from evolve.records import Proposal, digest_of
+from evolve.repository import collect
 
 _LARGEST_PROPOSAL = 64 * 1024
+_LONGEST_HYPOTHESIS = 600
+_LONGEST_NAME = 200
+_MOST_NAMES = 1000
 
 
 def fingerprint(workspace: Path) -> str:
-    """Return one SHA-256 over paths and contents of the regular files, proposal.json and hidden names left out."""
-    seal = hashlib.sha256()
-    for folder, folders, files in os.walk(workspace):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
-        for name in sorted(files):
-            path = Path(folder, name)
-            relative = path.relative_to(workspace).as_posix()
-            if relative != PROPOSAL_FILE and not name.startswith(".") and stat.S_ISREG(path.lstat().st_mode):
-                seal.update(f"{len(relative)}:{relative}:".encode())
-                seal.update(hashlib.sha256(path.read_bytes()).digest())
-    return seal.hexdigest()
+    """Return one SHA-256 over what would be read back of it, proposal.json and hidden names left out.
+
+    Raises:
+        ProposerError: the folder was removed or replaced.
+    """
+    try:
+        found = collect(workspace)
+    except RepositoryError as error:
+        raise ProposerError(str(error)) from error
+    contents = {path: hashlib.sha256(content).hexdigest() for path, content in found.files.items()}
+    seen = {**contents, **dict(found.refused)}
+    return digest_of({path: what for path, what in seen.items() if path != PROPOSAL_FILE and not _is_hidden(path)})
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split("/")) and path != "."
 
 
 def has_proposal(workspace: Path) -> bool:
@@ -43,11 +53,30 @@ def read_proposal(workspace: Path) -> Proposal:
         ProposerError: it is missing, no small regular file, no JSON, or not a proposal; says what is wrong.
     """
     try:
-        return Proposal.model_validate(orjson.loads(_read_regular(workspace / PROPOSAL_FILE)))
+        return tidied(Proposal.model_validate(orjson.loads(_read_regular(workspace / PROPOSAL_FILE))))
     except orjson.JSONDecodeError as error:
         raise ProposerError(f"{PROPOSAL_FILE} is not valid JSON: {error}") from error
     except ValidationError as error:
         raise ProposerError(f"{PROPOSAL_FILE} is not a proposal: {what_is_wrong(error)}") from error
+
+
+def tidied(proposal: Proposal) -> Proposal:
+    """Return a proposal in whose words nothing acts: no line, control or invisible character, no endless name.
+
+    They go into a commit message, the ledger, terminals and the next proposer's brief.
+    """
+    return proposal.model_copy(
+        update={
+            "hypothesis": visible(" ".join(proposal.hypothesis.split()), _LONGEST_HYPOTHESIS),
+            "pattern_id": visible(proposal.pattern_id, _LONGEST_NAME),
+            "predicts_fixed": _names(proposal.predicts_fixed),
+            "at_risk": _names(proposal.at_risk),
+        }
+    )
+
+
+def _names(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(visible(name, _LONGEST_NAME) for name in names[:_MOST_NAMES])
 
 
 def what_is_wrong(error: ValidationError) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evolve.proposers.sandbox import OUTSIDE, UNPROTECTED
 from evolve.records import Decision, FailureClass
 from evolve.report.document import Report
 
@@ -78,6 +79,8 @@ def warnings(report: Report) -> tuple[tuple[str, str], ...]:
     if report.isolation.is_unprotected:
         told = "Rule code ran with resource limits alone: nothing kept it from files and the network."
         found.append(("UNPROTECTED", told))
+    if UNPROTECTED in report.isolation.proposers:
+        found.append(("UNPROTECTED", f"A coding agent ran outside any sandbox. {OUTSIDE}"))
     if report.totals.errors:
         told = f"{plural(report.totals.errors, 'episode')} could not be played and are scored nowhere."
         found.append(("INCOMPLETE", told))

@@ -3,17 +3,19 @@
 Nothing here runs git inside a folder that a proposer could write to, and no command runs the user's hooks.
 """
 
-from evolve.repository.collect import Collected, Refusal, collect
+from evolve.repository.collect import MOST_FILES, Collected, Refusal, collect
 from evolve.repository.landing import accept_candidate, finish_landing, land_files
 from evolve.repository.marks import read_marks, refs_under, write_mark
 from evolve.repository.names import CANDIDATES, LOOKS, RUNS, candidate_ref, harness_folder, look_ref, run_branch
 from evolve.repository.repository import Repository, init_repository, open_repository
 from evolve.repository.stale import remove_stale_locks
 from evolve.repository.tags import freeze, read_tag, tags
+from evolve.repository.throwaway import start_throwaway_history
 from evolve.repository.trailers import Trailers
 from evolve.repository.worktree import add_worktree, remove_worktree
 
 __all__ = [
+    "MOST_FILES",
     "CANDIDATES",
     "LOOKS",
     "RUNS",
@@ -38,6 +40,7 @@ __all__ = [
     "remove_stale_locks",
     "remove_worktree",
     "run_branch",
+    "start_throwaway_history",
     "tags",
     "write_mark",
 ]

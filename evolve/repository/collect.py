@@ -17,6 +17,7 @@ from evolve.errors import RepositoryError
 
 MOST_FILES = 64
 MOST_BYTES = 256 * 1024
+MOST_BYTES_IN_ALL = 4 * 1024 * 1024
 _MOST_ENTRIES = 2000
 _DEEPEST = 8
 _PASSED_OVER = (".git", "__pycache__")  # not part of a harness, and no sign of bad faith
@@ -69,10 +70,15 @@ def collect(folder: Path) -> Collected:
 
 
 def _take(entries: Iterator[_Found]) -> Iterator[_Found]:
-    """Stop at a number of entries that no harness has."""
+    """Stop at a number of entries, or of bytes, that no harness has."""
+    size = 0
     for number, entry in enumerate(entries):
+        size += len(entry.content)
         if number >= _MOST_ENTRIES:
             yield _Found(".", b"", f"more than {_MOST_ENTRIES} entries; the rest was not read")
+            return
+        if size > MOST_BYTES_IN_ALL:
+            yield _Found(".", b"", f"more than {MOST_BYTES_IN_ALL // 1024**2} MB in all; the rest was not read")
             return
         yield entry
 

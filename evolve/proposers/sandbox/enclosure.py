@@ -1,0 +1,152 @@
+"""Prepares the room of one agent and takes it down again: a private home, the check, a gateway to its model."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from evolve.errors import ConfigError
+from evolve.proposers.agents import AgentRow
+from evolve.proposers.sandbox import kit
+from evolve.proposers.sandbox.gateway import Gateway, hosts_of_addresses
+from evolve.proposers.sandbox.installed import places_of
+from evolve.proposers.sandbox.room import OPEN_NETWORK, Room, Sandbox
+from evolve.protocols import Assignment
+
+_OF_THE_HOST = ("TMPDIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS")
+_PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A room that is ready: how to run in it, and whom the gateway turned away (grows while the agent works)."""
+
+    sandbox: Sandbox
+    room: Room
+    entrance: tuple[str, ...]
+    environ: Mapping[str, str]
+    refused: Collection[str] = ()
+
+    def command(self, argv: list[str]) -> list[str]:
+        """Return the command that runs the agent in the room."""
+        return self.sandbox.wrap([*self.entrance, *argv], self.room)
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """A sandbox and what it must never show.
+
+    Args:
+        sandbox: how programs are shut in.
+        hidden: the user's home, the workspace's repository, benchmark data.
+    """
+
+    sandbox: Sandbox
+    hidden: tuple[Path, ...]
+
+    def kind(self, row: AgentRow) -> str:
+        """Return what stands in the record of a candidate that this agent makes."""
+        return f"{self.sandbox.name}, open network" if OPEN_NETWORK in row.hosts else self.sandbox.name
+
+    @asynccontextmanager
+    async def enter(
+        self, row: AgentRow, program: str, assignment: Assignment, environ: Mapping[str, str]
+    ) -> AsyncIterator[Entered]:
+        """Make the room for one agent, and remove its private home afterwards.
+
+        Args:
+            environ: what the agent gets of the host's environment.
+
+        Raises:
+            ConfigError: the row wants something copied that does not lie in the user's home.
+        """
+        user = _user_home(environ)
+        with _scratch("evolve-agent-") as home:
+            _copy(row, user, home)
+            kit.write_evolve_program(home / "bin")
+            (home / "tmp").mkdir()
+            room = Room(
+                folder=assignment.workspace,
+                writable=(assignment.workspace, home),
+                readable=tuple(self._readable(row, program, environ, user)),
+                hidden=(*self.hidden, *kit.package_folders()),
+                restored=(*kit.check_places(), assignment.evidence),
+                has_network=OPEN_NETWORK in row.hosts,
+            )
+            inside = _inside(environ, home)
+            if room.has_network or not (hosts := _hosts(row, environ)):
+                yield Entered(self.sandbox, room, (), inside)
+                return
+            gateway = Gateway(hosts, upstream=next((environ[name] for name in _PROXIES if environ.get(name)), None))
+            async with self._opened(gateway, room, inside) as entered:
+                yield entered
+
+    def _readable(self, row: AgentRow, program: str, environ: Mapping[str, str], user: Path) -> list[Path]:
+        named = [_expanded(place, user) for place in row.readable]
+        certificates = [Path(environ[name]) for name in _CERTIFICATES if environ.get(name)]
+        installed = places_of(program, environ.get("PATH", ""))
+        return [place for place in (*kit.interpreter_places(), *installed, *named, *certificates) if place.exists()]
+
+    @asynccontextmanager
+    async def _opened(self, gateway: Gateway, room: Room, environ: Mapping[str, str]) -> AsyncIterator[Entered]:
+        """Put the gateway where the sandbox can reach it."""
+        if not self.sandbox.has_own_loopback:
+            async with gateway.at_port() as port:
+                proxies = dict.fromkeys(_PROXIES, f"http://127.0.0.1:{port}")
+                yield Entered(self.sandbox, room, (), {**environ, **proxies}, gateway.refused)
+            return
+        with _scratch("evolve-door-") as folder:
+            door = folder / "gateway"
+            async with gateway.at_socket(door):
+                entrance = (str(kit.interpreter()), kit.ISOLATED, str(kit.SCRIPTS / "entrance.py"), str(door))
+                shown = replace(room, restored=(*room.restored, folder))
+                yield Entered(self.sandbox, shown, entrance, environ, gateway.refused)
+
+
+@contextmanager
+def _scratch(prefix: str) -> Iterator[Path]:
+    """Give a private folder; whatever an agent left in it goes with it."""
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+        yield Path(folder).resolve()
+
+
+def _user_home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("HOME") or "~").expanduser()
+
+
+def _hosts(row: AgentRow, environ: Mapping[str, str]) -> list[str]:
+    """Return who may be reached: the row's hosts, and those of addresses in the variables that the row names."""
+    named = {name: environ[name] for name in row.variables if name in environ} | row.set_variables
+    return [*row.hosts, *hosts_of_addresses(named)]
+
+
+def _inside(environ: Mapping[str, str], home: Path) -> dict[str, str]:
+    """Return the environment inside: nothing that points to the user's folders or around the gateway."""
+    left_out = {*_OF_THE_HOST, *_PROXIES, "NO_PROXY", "no_proxy"}
+    kept = {name: value for name, value in environ.items() if name not in left_out}
+    path = os.pathsep.join([str(home / "bin"), environ.get("PATH", "")])
+    return {**kept, "HOME": str(home), "TMPDIR": str(home / "tmp"), "PATH": path}
+
+
+def _copy(row: AgentRow, user: Path, home: Path) -> None:
+    """Copy the agent's own configuration to the same place of the private home; what is not there is passed over."""
+    for written in row.copied:
+        source = _expanded(written, user)
+        if not source.is_relative_to(user) or source == user:
+            raise ConfigError(f"agent {row.name}: copied names {written!r}; it must lie in the home folder: ~/...")
+        target = home / source.relative_to(user)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+        elif source.exists():
+            shutil.copy2(source, target)
+
+
+def _expanded(written: str, user: Path) -> Path:
+    return Path(os.path.normpath(user / written[2:] if written.startswith("~/") else user / written))

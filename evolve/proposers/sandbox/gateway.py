@@ -1,0 +1,168 @@
+"""The way out of a sandbox: an HTTP proxy on the host that lets through to an agent's own model and to nowhere else.
+
+It reads the first lines of a connection to learn where it wants to go; what passes afterwards it does not look at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+_HEAD_BYTES = 64 * 1024
+_HEAD_TIMEOUT_S = 30.0
+_DIAL_TIMEOUT_S = 30.0
+_CHUNK = 64 * 1024
+_MOST_AT_ONCE = 64
+_MOST_REFUSED = 50
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class Gateway:
+    """Decides who may be reached.
+
+    Args:
+        hosts: `name` (port 443), `name:port`, or `*.name` for all names below it.
+        upstream: the user's own proxy, through which the host itself gets out; None dials directly.
+    """
+
+    def __init__(self, hosts: Collection[str], *, upstream: str | None = None) -> None:
+        self._allowed = [_split(host, 443) for host in hosts]
+        self._upstream = urlsplit(upstream if "//" in upstream else f"//{upstream}") if upstream else None
+        self._room = asyncio.Semaphore(_MOST_AT_ONCE)
+        self.refused: list[str] = []
+
+    @asynccontextmanager
+    async def at_socket(self, path: Path) -> AsyncIterator[None]:
+        """Listen on a socket in a folder."""
+        async with _closing(await asyncio.start_unix_server(self._meet, path, limit=_HEAD_BYTES)):
+            yield
+
+    @asynccontextmanager
+    async def at_port(self) -> AsyncIterator[int]:
+        """Listen on a free port of this machine's 127.0.0.1."""
+        server = await asyncio.start_server(self._meet, "127.0.0.1", 0, limit=_HEAD_BYTES)
+        async with _closing(server):
+            yield server.sockets[0].getsockname()[1]
+
+    def allows(self, host: str, port: int) -> bool:
+        """Say whether a place may be reached."""
+        name = host.lower().rstrip(".")
+        return any(
+            port == allowed_port and (name == allowed or (allowed.startswith("*.") and name.endswith(allowed[1:])))
+            for allowed, allowed_port in self._allowed
+        )
+
+    async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with self._room:
+            try:
+                await self._lead(reader, writer)
+            except (OSError, TimeoutError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+                pass  # the visitor, or the place, is gone or talks no HTTP
+            finally:
+                writer.close()
+
+    async def _lead(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with asyncio.timeout(_HEAD_TIMEOUT_S):
+            head = await reader.readuntil(b"\r\n\r\n")
+        method, target, _ = head.split(b"\r\n", 1)[0].decode("ascii").split(" ")
+        is_tunnel = method == "CONNECT"
+        host, port = _split(target, 443) if is_tunnel else _split(_place_of(target), 80)
+        if not self.allows(host, port):
+            self._note(f"{host}:{port}")
+            writer.write(b"HTTP/1.1 403 Not in the hosts of this agent's row\r\nContent-Length: 0\r\n\r\n")
+            await writer.drain()
+            return
+        async with asyncio.timeout(_DIAL_TIMEOUT_S):
+            outside, out = await self._dial(host, port)
+        try:
+            if is_tunnel and self._upstream is None:
+                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            else:
+                out.write(self._introduced(head))
+            await _relay((reader, writer), (outside, out))
+        finally:
+            out.close()
+
+    async def _dial(self, host: str, port: int) -> Streams:
+        if self._upstream is not None and self._upstream.hostname:
+            return await asyncio.open_connection(self._upstream.hostname, self._upstream.port or 80)
+        return await asyncio.open_connection(host, port)
+
+    def _introduced(self, head: bytes) -> bytes:
+        """Return the first lines as the next hop gets them: with the user's name at the user's own proxy."""
+        if self._upstream is None or self._upstream.username is None:
+            return head
+        told = f"{unquote(self._upstream.username)}:{unquote(self._upstream.password or '')}".encode()
+        first, rest = head.split(b"\r\n", 1)
+        return b"\r\n".join([first, b"Proxy-Authorization: Basic " + base64.b64encode(told), rest])
+
+    def _note(self, place: str) -> None:
+        shown = "".join(letter for letter in place[:100] if letter.isprintable())
+        if shown not in self.refused and len(self.refused) < _MOST_REFUSED:
+            self.refused.append(shown)
+
+
+def hosts_of_addresses(values: Mapping[str, str]) -> list[str]:
+    """Return the hosts of those values that are addresses (http or https), each with its port."""
+    found = []
+    for value in values.values():
+        if value.startswith(("http://", "https://")):
+            address = urlsplit(value)
+            with contextlib.suppress(ValueError):  # a port that is no number
+                if address.hostname:
+                    found.append(f"{address.hostname}:{address.port or (443 if address.scheme == 'https' else 80)}")
+    return found
+
+
+def _place_of(target: str) -> str:
+    """Return where a plain request goes: its target is a whole address."""
+    address = urlsplit(target)
+    if address.scheme != "http" or not address.netloc:
+        raise ValueError("no whole address")
+    return address.netloc.rpartition("@")[2]
+
+
+def _split(place: str, port: int) -> tuple[str, int]:
+    """Split `host:port`; a host of version 6 stands in brackets."""
+    if place.startswith("["):
+        host, _, rest = place[1:].partition("]")
+        return host.lower(), int(rest.removeprefix(":") or port)
+    host, _, written = place.partition(":")
+    return host.lower().rstrip("."), int(written or port)
+
+
+async def _relay(one: Streams, other: Streams) -> None:
+    pumps = [asyncio.create_task(_pump(one[0], other[1])), asyncio.create_task(_pump(other[0], one[1]))]
+    try:
+        await asyncio.gather(*pumps)
+    finally:
+        for pump in pumps:
+            pump.cancel()
+
+
+async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    while piece := await source.read(_CHUNK):
+        sink.write(piece)
+        await sink.drain()
+    if sink.can_write_eof():
+        sink.write_eof()
+
+
+@asynccontextmanager
+async def _closing(server: asyncio.Server) -> AsyncIterator[None]:
+    """Close a server with all of its connections."""
+    before = asyncio.all_tasks()
+    try:
+        yield
+    finally:
+        server.close()
+        led = [task for task in asyncio.all_tasks() - before if getattr(task.get_coro(), "__name__", "") == "_meet"]
+        for task in led:
+            task.cancel()
+        await asyncio.gather(*led, return_exceptions=True)
