@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import small_run
 
 from evolve.assembly import open_ledger
+from evolve.cli.evaluation_text import evaluation_text
 from evolve.environments.household import create
-from evolve.errors import InfrastructureError, RepositoryError, SealError
+from evolve.errors import CanaryFound, InfrastructureError, RepositoryError, SealError
 from evolve.evaluate import Evaluation, evaluate, wilson
 from evolve.freeze import freeze_harness
-from evolve.models.scripted import ScriptedModel
-from evolve.progress import Event, Finished
+from evolve.models.scripted import ScriptedModel, reply_text
+from evolve.progress import Event, Finished, Said
 from evolve.protocols import ModelRequest
-from evolve.records import Completion, Json, Look, Split
+from evolve.records import Completion, Json, Look, Split, digest_of
 from evolve.repository import open_repository
 from evolve.store import Ledger
 from evolve.workspace import Workspace
@@ -171,3 +175,148 @@ def test_the_interval_of_a_rate_is_wilsons() -> None:
     assert wilson(10, 10) == pytest.approx((0.72247, 1.0), abs=1e-5)
     assert wilson(50, 100) == pytest.approx((0.40383, 0.59617), abs=1e-5)
     assert wilson(0, 0) == (0.0, 1.0)
+
+
+def looks(workspace: Workspace) -> int:
+    with Ledger(workspace.ledger_url, is_read_only=True) as ledger:
+        return len(ledger.looks("household"))
+
+
+def change(workspace: Workspace, *statements: str) -> None:
+    with closing(sqlite3.connect(workspace.state / "ledger.sqlite")) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def frozen_again(workspace: Workspace, name: str, manifest: Json) -> None:
+    """Freeze what is committed."""
+    with open_repository(workspace.root) as repository, open_ledger(workspace, small_run.configured()) as ledger:
+        commit = repository.head_commit()
+        settings = {"environment": "household", "name": name, "commit": commit, "date": small_run.START}
+        freeze_harness(repository, ledger, manifest=manifest, **settings)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def _looked(sealed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = Path(shutil.copytree(sealed, tmp_path_factory.mktemp("looked") / "ws"))
+    look_at(Workspace(root))
+    return root
+
+
+@pytest.fixture
+def looked(_looked: Path, tmp_path: Path) -> Workspace:
+    """A workspace in which one look was made."""
+    return Workspace(Path(shutil.copytree(_looked, tmp_path / "ws")))
+
+
+def test_a_repeated_look_says_so(looked: Workspace) -> None:
+    """The second look with the same harness is warned of while it begins, and its result carries the warning."""
+    notes = small_run.Notes()
+    second = look_at(looked, progress=notes)
+    (warning,) = second.warnings
+    assert "look 2 at the held-out tasks of household with the same harness" in warning
+    assert Said(warning, "warning") in notes.events
+    assert "warning: this is look 2" in evaluation_text(second, [])
+    with Ledger(looked.ledger_url, is_read_only=True) as ledger:
+        first, repeated = (entry.result or {} for entry in ledger.looks("household"))
+    assert (first["warnings"], repeated["warnings"]) == ([], [warning])
+
+
+def test_an_evaluation_names_the_commitment_that_it_was_made_under(looked: Workspace) -> None:
+    """The digest of the held-out tasks stands in the ledger, in the result, and in what people read."""
+    with Ledger(looked.ledger_url, is_read_only=True) as ledger:
+        (made,) = ledger.commitments("household")
+        (entry,) = ledger.looks("household")
+    assert made.digest == create(made.options).heldout_digest()
+    assert entry.result is not None
+    assert entry.result["heldout_commitment"] == made.digest
+    assert made.digest in evaluation_text(Evaluation.model_validate(entry.result), [])
+
+
+FORGERIES = {
+    "looks removed with the end of their chain": ("DELETE FROM looks", "DELETE FROM ledger_info WHERE key LIKE 'end%'"),
+    "a commitment edited": ("UPDATE commitments SET digest = '" + "0" * 64 + "'",),
+    "a commitment removed": ("DELETE FROM commitments",),
+    "a look edited": ("UPDATE looks SET number = 2",),
+    "a freeze edited": ("UPDATE freezes SET record = json_set(record, '$.manifest.origin', 'elsewhere')",),
+    "a freeze removed": ("DELETE FROM freezes",),
+}
+
+
+@pytest.mark.parametrize("statements", FORGERIES.values(), ids=FORGERIES.keys())
+def test_a_forged_ledger_gets_no_look(looked: Workspace, statements: tuple[str, ...]) -> None:
+    """Whoever edits the ledger to make a further look a first one is refused; the model is asked nothing."""
+    change(looked, *statements)
+    idle = small_run.scripted()
+    with pytest.raises(SealError):
+        look_at(looked, model=idle)
+    assert idle.requests == []
+
+
+def test_a_chain_of_looks_that_was_forged_as_a_whole_meets_what_git_remembers(looked: Workspace) -> None:
+    """Digests are no secret: a result can be edited with all of them. Git has the digest of the result it had."""
+    with closing(sqlite3.connect(looked.state / "ledger.sqlite")) as connection, connection:
+        connection.row_factory = sqlite3.Row
+        row = dict(connection.execute("SELECT * FROM looks WHERE kind = 'close'").fetchone())
+        row["result"] = {**json.loads(row["result"]), "gain": 0.99}
+        digest = digest_of({name: value for name, value in row.items() if name != "digest"})
+        flattered = (json.dumps(row["result"]), digest)
+        connection.execute("UPDATE looks SET result = ?, digest = ? WHERE kind = 'close'", flattered)
+        connection.execute("UPDATE ledger_info SET value = ? WHERE key = 'end_of_looks'", (digest,))
+    assert looks(looked) == 1, "the chain itself holds"
+    with pytest.raises(SealError, match="git remembers look-0000"):
+        look_at(looked)
+
+
+def test_a_deleted_ledger_does_not_make_the_next_look_the_first(looked: Workspace) -> None:
+    """Freezing anew fills the row in, and still nothing is evaluated: git remembers the look."""
+    for path in looked.state.glob("ledger.sqlite*"):
+        path.unlink()
+    with pytest.raises(SealError, match="deleted, replaced or altered"):
+        look_at(looked)
+    frozen_again(looked, NAME, {})
+    with pytest.raises(SealError, match="git remembers look-0000"):
+        look_at(looked)
+    assert looks(looked) == 0
+
+
+CHANGED: dict[str, Json] = {
+    "held-out tasks": {"heldout_commitment": "0" * 64},
+    "the environment": {"environment": {"digest": "0" * 64}},
+}
+
+
+@pytest.mark.parametrize("manifest", CHANGED.values(), ids=CHANGED.keys())
+def test_what_changed_since_the_freeze_gets_no_look(workspace: Workspace, manifest: Json) -> None:
+    """A version is evaluated on the held-out tasks and under the rules that it was frozen with, or not at all."""
+    frozen_again(workspace, "v2", manifest)
+    with pytest.raises(SealError, match="under a new name"):
+        look_at(workspace, name="v2")
+    assert looks(workspace) == 0
+
+
+def test_other_held_out_tasks_cannot_be_chosen_after_a_look(looked: Workspace) -> None:
+    """Whoever has seen a result may not look at a smaller, luckier part of the tasks."""
+    config = small_run.configured("environments.household={train=20,guard=12,heldout=6}")
+    with pytest.raises(SealError, match="looked at already"):
+        asyncio.run(
+            evaluate(
+                looked,
+                config,
+                name=NAME,
+                environ=small_run.ENVIRON,
+                progress=small_run.Notes(),
+                model=small_run.scripted(),
+            )
+        )
+    assert looks(looked) == 1
+
+
+def test_gold_that_comes_out_in_a_held_out_episode_ends_the_evaluation(workspace: Workspace) -> None:
+    """An episode with the canary of the gold is not scored and not written; the look stays open."""
+    canary = create({}).card.canary
+    with pytest.raises(CanaryFound):
+        look_at(workspace, model=small_run.scripted(lambda _: reply_text(f"it is {canary}")))
+    with Ledger(workspace.ledger_url, is_read_only=True) as ledger:
+        (entry,) = ledger.looks("household")
+    assert entry.result is None
