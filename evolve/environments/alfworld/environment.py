@@ -35,7 +35,7 @@ def create(options: Mapping[str, object]) -> Alfworld:
     """
     chosen = read_options(options)
     data = BenchmarkData(BENCHMARK, options.get("data"))
-    for module in ENGINE:  # looked for and not imported: importing alfworld makes a folder and takes a second
+    for module in ENGINE:  # looked for and not imported: importing alfworld makes a folder and sets a variable
         if find_spec(module) is None:
             raise ConfigError(f"{module} is not installed; pip install 'evolve-harness[{NAME}]' brings it")
     _require_games(data, chosen.games)

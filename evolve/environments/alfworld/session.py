@@ -13,7 +13,7 @@ SCORER_VERSION = "alfworld-1"
 PASS_MARK = 1.0
 LOAD_TIMEOUT_S = 300.0
 ACT_TIMEOUT_S = 120.0
-"""Both far beyond what was measured (14 s and 0.2 s): an honest game must not break because a machine is busy."""
+"""Generous, since the slowest game known loads for 14 s: an honest one must not break because a machine is busy."""
 
 NOTHING_HAPPENS = "Nothing happens."
 NOT_READ_ONLY = "This tool cannot be probed."

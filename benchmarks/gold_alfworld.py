@@ -1,0 +1,99 @@
+"""Plays the walkthroughs of an official split through the adapter: `python benchmarks/gold_alfworld.py --data DIR`.
+
+One JSON line says how many games reached score 1, what doing nothing scores, and what opening and stepping took.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+
+from evolve.environments.alfworld import Alfworld, create
+from evolve.environments.alfworld.benchmark import BENCHMARK, LOOP_SPLITS
+from evolve.environments.alfworld.games import read_games
+from evolve.environments.data import BenchmarkData
+from evolve.records import Call, Split, Task
+
+
+@dataclass
+class Played:
+    """One walkthrough: what the opening scored, what its end scored, and the times of it in seconds."""
+
+    task_id: str
+    nothing: float
+    score: float
+    open_s: float
+    step_s: list[float] = field(default_factory=list)
+
+
+def play(alfworld: Alfworld, task: Task, walkthrough: Iterable[str]) -> Played:
+    begun = time.perf_counter()
+    with closing(alfworld.open(task, 0)) as session:
+        played = Played(task.task_id, session.score().value, 0.0, time.perf_counter() - begun)
+        for action in walkthrough:
+            begun = time.perf_counter()
+            session.step(Call(tool="take_action", arguments={"action": action}))
+            played.step_s.append(time.perf_counter() - begun)
+        played.score = session.score().value
+    return played
+
+
+def engines_mib() -> float:
+    """Resident memory of the child processes of this one, in MiB."""
+    children = [pid for path in Path("/proc/self/task").glob("*/children") for pid in path.read_text().split()]
+    pages = [int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in children]
+    return sum(pages) * 4096 / 2**20
+
+
+def summary(games: str, played: list[Played], *, at_once: int, wall_s: float) -> dict[str, object]:
+    opens, steps = [one.open_s for one in played], [s for one in played for s in one.step_s]
+    return {
+        "games": games,
+        "played": len(played),
+        "score_1": sum(one.score == 1.0 for one in played),
+        "failed": [one.task_id for one in played if one.score < 1.0],
+        "do_nothing": sum(one.nothing for one in played) / len(played),
+        "steps": len(steps),
+        "open_s": {"median": round(statistics.median(opens), 3), "max": round(max(opens), 3)},
+        "step_s": {"median": round(statistics.median(steps), 4), "max": round(max(steps), 3)},
+        "engines_mib_at_end": round(engines_mib()),
+        "at_once": at_once,
+        "wall_s": round(wall_s, 1),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", help="folder of the games; default: where `evolve bench info alfworld` looks")
+    parser.add_argument("--games", choices=LOOP_SPLITS, default="valid_seen")
+    parser.add_argument("--first", type=int, default=10_000, help="play only the first so many")
+    parser.add_argument("--at-once", type=int, default=2, help="sessions at the same time")
+    given = parser.parse_args()
+    every = {"train": 10_000, "guard": 10_000}
+    alfworld = create({"games": given.games, **every, **({"data": given.data} if given.data else {})})
+    tasks = {task.task_id: task for split in (Split.TRAIN, Split.GUARD) for task in alfworld.tasks(split)}
+    games = list(read_games(BenchmarkData(BENCHMARK, given.data), given.games))[: given.first]
+    begun = time.perf_counter()
+    with ThreadPoolExecutor(given.at_once) as threads:
+        played = list(
+            threads.map(
+                lambda game: play(alfworld, tasks[game.game_id], orjson.loads(game.content())["walkthrough"]), games
+            )
+        )
+    found = summary(given.games, played, at_once=given.at_once, wall_s=time.perf_counter() - begun)
+    print(json.dumps(found))
+    return 0 if found["score_1"] == len(played) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
