@@ -11,6 +11,7 @@ from evolve.environments.data import BenchmarkData
 from evolve.environments.dbbench.benchmark import BENCHMARK, DEV, OPEN, STANDARD
 from evolve.environments.dbbench.engines import Engine
 from evolve.environments.dbbench.entries import NAME, Entry, divided, heldout_entries, mixed, open_entries
+from evolve.environments.dbbench.mysql import MysqlEngine
 from evolve.environments.dbbench.scoring import PASS_MARK, VERSION
 from evolve.environments.dbbench.session import DbSession
 from evolve.environments.dbbench.sqlite import SqliteEngine
@@ -119,6 +120,8 @@ class DbBench:
 def _engine(choice: object) -> Engine:
     if choice == EMBEDDED:
         return SqliteEngine()
+    if isinstance(choice, str) and choice.startswith(("mysql://", "mariadb://")):
+        return MysqlEngine(choice)
     raise ConfigError(f"{NAME}: option engine must be {EMBEDDED!r} or a URL mysql://..., got {choice!r}")
 
 
