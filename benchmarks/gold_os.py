@@ -26,7 +26,9 @@ from evolve.environments.os_interaction.gold import play
 from evolve.environments.os_interaction.problems import read_problems
 from evolve.records import Call, Split
 
-KNOWN_MISSES: dict[str, str] = {}
+KNOWN_MISSES = {
+    "dev-0008": "the example prints 4.0K, which the check script cannot read",
+}
 HOST = ("/bin", "/boot", "/etc", "/home", "/lib", "/opt", "/sbin", "/srv", "/usr", "/var/lib", "/var/log", "/var/spool")
 
 

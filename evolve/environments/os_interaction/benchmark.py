@@ -26,5 +26,5 @@ BENCHMARK = Benchmark(
         "python -m evolve.environments.os_interaction.build",
     ),
     programs=("bwrap", "unshare", "mount", "debootstrap"),
-    notes="Linux and root. The scripts of these files are meant for a sandbox; never run one on a host.",
+    notes="Linux and root; the last command makes the sandboxes' file system. Never run a task's script on a host.",
 )

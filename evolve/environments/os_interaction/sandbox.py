@@ -47,7 +47,13 @@ READER = "import sys; f = sys.stdin.buffer; exec(f.read(int(f.readline())))"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a command did: its output (standard error too, from the shell), its status, whether time ran out."""
+    """What a command did.
+
+    Attributes:
+        output: of a program its standard output, of a script in the shell both its outputs.
+        status: how a program ended, below 0 by a signal; 0 for a script.
+        is_late: True where time ran out and it was stopped.
+    """
 
     output: bytes
     status: int
@@ -143,10 +149,12 @@ class Sandbox:
         """Read one line; an empty object stands for anything but one line of JSON in time."""
         assert self._process.stdout is not None
         deadline = time.monotonic() + timeout_s
+        waiting = select.poll()
+        waiting.register(self._process.stdout, select.POLLIN)
         line = b""
         while not line.endswith(b"\n"):
-            ready, _, _ = select.select([self._process.stdout], [], [], max(0.0, deadline - time.monotonic()))
-            more = os.read(self._process.stdout.fileno(), 1 << 16) if ready else b""
+            is_ready = waiting.poll(max(0.0, deadline - time.monotonic()) * 1000)
+            more = os.read(self._process.stdout.fileno(), 1 << 16) if is_ready else b""
             if not more:
                 return {}
             line += more

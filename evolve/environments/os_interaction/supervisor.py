@@ -190,8 +190,8 @@ class Shell:
         for descriptor in self.watched:
             os.set_blocking(descriptor, False)
         self.pid = _spawn(["bash", "--login"], {0: scripts, 1: output, 2: output, DONE_FD: done})
-        for descriptor in (scripts, output, done):
-            os.close(descriptor)
+        os.close(scripts)
+        self._held = output, done  # so that a shell that closes its own does not end what we read
         self.kept = bytearray()
         self.is_done = False
         self._mark = b""
@@ -226,7 +226,7 @@ class Shell:
 
     def close(self) -> None:
         """Release the descriptors."""
-        for descriptor in (self._scripts, *self.watched):
+        for descriptor in (self._scripts, *self.watched, *self._held):
             os.close(descriptor)
 
 
