@@ -145,13 +145,15 @@ async def open_bench(
     *,
     environ: Mapping[str, str],
     spent: Usage,
+    payer: str = "",
     model: Model | None = None,
 ) -> AsyncIterator[Bench]:
     """Open environment, model, cache and worker pool, and close them in the right order.
 
     Args:
         environ: where keys are read from; no worker and no proposer gets it.
-        spent: what the run had used before, against its budget.
+        spent: what the ledger knows that the run had used before, against its budget.
+        payer: the run; where the completion cache knows what it paid, unfinished episodes included, that counts.
         model: asked in place of the one that the configuration describes.
     """
     environment = make_environment(config.environment, config.environments.get(config.environment, {}))
@@ -161,13 +163,13 @@ async def open_bench(
     )
     traces = Traces(workspace.traces, secrets=secret_values(environ), canaries=canaries)
     archive = Archive(ledger, traces)
-    budget = Budget(usd=config.budget.usd, tokens=config.budget.tokens, spent=spent)
     try:
         with (
             planted_variables(environ, ledger.canary) as planted,
             CompletionCache(workspace.completions(model.fingerprint.digest)) as cache,
         ):
-            cached = CachedModel(model, cache, budget=budget, price=config.model.price)
+            budget = Budget(usd=config.budget.usd, tokens=config.budget.tokens, spent=cache.paid(payer, known=spent))
+            cached = CachedModel(model, cache, budget=budget, payer=payer, price=config.model.price)
             isolation = config.harness
             async with WorkerPool(
                 minimum_tier=isolation.isolation, call_timeout_s=isolation.call_timeout_s, canaries=canaries

@@ -103,8 +103,8 @@ async def evaluate(
         InfrastructureError: too many episodes could not be played; the look stays open.
     """
     with (
-        WorkspaceLock(workspace.lock_file),
-        open_repository(workspace.root) as repository,
+        WorkspaceLock(workspace.lock_file) as lock,
+        open_repository(workspace.root, lock=lock) as repository,
         open_ledger(workspace, config) as ledger,
     ):
         require_whole(repository, ledger)

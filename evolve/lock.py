@@ -1,19 +1,21 @@
 """One lock per workspace: two evolve processes never write to the same ledger, refs and traces.
 
-It is a lock of the operating system, so `kill -9` releases it. Its file says who holds it.
+It is a lock of the operating system (flock), so `kill -9` releases it; a git that outlives its killed evolve
+inherits it, and has it until it ends. A file beside it says who holds it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import time
 from pathlib import Path
 from types import TracebackType
 
-from filelock import FileLock, Timeout
-
 from evolve.errors import WorkspaceBusy
+
+POLL_S = 0.02
 
 
 class WorkspaceLock:
@@ -30,8 +32,13 @@ class WorkspaceLock:
     def __init__(self, path: Path, *, wait_s: float = 1.0) -> None:
         self._path = path
         self._wait_s = wait_s
-        self._lock = FileLock(path, is_singleton=False, thread_local=False)
+        self._descriptor: int | None = None
         self._held_since: float | None = None
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """The open lock file, for a child process to inherit: the lock is free when the last holder has closed it."""
+        return () if self._descriptor is None else (self._descriptor,)
 
     @property
     def held_since(self) -> float | None:
@@ -40,22 +47,41 @@ class WorkspaceLock:
 
     def __enter__(self) -> WorkspaceLock:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            self._lock.acquire(timeout=self._wait_s)
-        except Timeout as error:
-            raise WorkspaceBusy(
-                f"workspace {self._path.parent} is in use by {self._holder()}; wait or stop it"
-            ) from error
+        self._descriptor = self._acquire()
         self._held_since = time.time()
-        self._sign()
+        try:
+            self._sign()
+        except BaseException:
+            self._release()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._held_since = None
         self._signature.unlink(missing_ok=True)
-        self._lock.release()
+        self._release()
+
+    def _release(self) -> None:
+        self._held_since = None
+        if self._descriptor is not None:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # also for children that have it still
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _acquire(self) -> int:
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        deadline = time.monotonic() + self._wait_s
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return descriptor
+            except BlockingIOError as error:
+                if time.monotonic() >= deadline:
+                    os.close(descriptor)
+                    busy = f"workspace {self._path.parent} is in use by {self._holder()}; wait or stop it"
+                    raise WorkspaceBusy(busy) from error
+            time.sleep(POLL_S)
 
     @property
     def _signature(self) -> Path:
@@ -63,7 +89,7 @@ class WorkspaceLock:
 
     def _sign(self) -> None:
         """Write the holder's name whole or not at all: others read it while we write."""
-        draft = self._signature.with_name(f"{self._signature.name}.{os.getpid()}")
+        draft = self._signature.with_name(f"{self._signature.name}.draft")
         draft.write_text(json.dumps({"pid": os.getpid(), "since": self._held_since}))
         draft.replace(self._signature)
 

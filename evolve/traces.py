@@ -19,6 +19,7 @@ import orjson
 from pydantic import ValidationError
 
 from evolve.canaries import Canaries
+from evolve.disk import in_words
 from evolve.errors import StoreError
 from evolve.records import Episode, Split
 from evolve.secrets import may_hold_secret, scrub
@@ -155,6 +156,4 @@ def _store_errors(file: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(
-            f"episode file {file}: {error.strerror or error}; check the disk and its permissions"
-        ) from error
+        raise StoreError(f"episode file {file}: {in_words(error)}") from error

@@ -104,6 +104,9 @@ def find_workspace(start: Path) -> Workspace:
 def start_workspace(root: Path, environments: Sequence[str], *, date: datetime) -> str:
     """Write the starting files and commit them, and nothing else that lies there; return the commit.
 
+    A folder that does not exist yet appears whole or not at all. In one that does, a start that was killed leaves
+    some of the files, and the next one says so.
+
     Raises:
         UserError: `root` is no folder, or holds one of the files already; nothing was changed then.
         RepositoryError: git is missing or refuses.
@@ -112,8 +115,18 @@ def start_workspace(root: Path, environments: Sequence[str], *, date: datetime) 
     if root.exists() and not root.is_dir():
         raise UserError(f"{root} is a file; name a folder")
     _refuse_taken(root, files)
-    with init_repository(root) as repository:
-        write_files(root, files)
+    if root.exists():
+        return _start_in(root, files, date)
+    draft = root.with_name(f".{root.name}.new")
+    remove_folder(draft)
+    commit = _start_in(draft, files, date)
+    draft.rename(root)
+    return commit
+
+
+def _start_in(folder: Path, files: dict[str, bytes], date: datetime) -> str:
+    with init_repository(folder) as repository:
+        write_files(folder, files)
         _commit_alone(repository, sorted(files), date)
         return repository.head_commit()
 

@@ -8,7 +8,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "evolve"
 
 LAYERS = [
-    {"errors", "rules"},
+    {"errors", "rules", "disk"},
     {"records"},
     {"protocols", "resources", "prompts", "secrets", "canaries", "lock", "models.settings", "gate", "predictions"},
     {"config", "harness", "environments", "models", "repository", "traces", "store"},

@@ -475,7 +475,7 @@ def test_a_ledger_held_by_another_program_is_reported_after_the_wait(path, ledge
     with Ledger(path, busy_timeout_s=0.1) as impatient:
         holder = sqlite3.connect(path, isolation_level=None)
         holder.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match="database is locked; another program holds it"):
+        with pytest.raises(StoreError, match=r"ledger\.db: another program holds it; close"):
             impatient.finish_run("r1", RunStatus.DONE)
         holder.execute("ROLLBACK")
         holder.close()
@@ -489,7 +489,7 @@ def test_a_full_disk_loses_nothing_that_was_recorded(path, ledger):
     with ledger._reading() as session:
         session.connection().exec_driver_sql("PRAGMA max_page_count = 1")
     large = episode(2, family="x" * 100_000)
-    with pytest.raises(StoreError, match="full; the disk is full"):
+    with pytest.raises(StoreError, match=r"ledger\.db: the disk is full; free some space"):
         record(ledger, large)
     with Ledger(path, is_read_only=True) as reader:
         assert [row.episode_id for row in reader.episodes("r1")] == ["e1"]

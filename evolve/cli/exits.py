@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 
 from evolve.cli.codes import DONE, INFRASTRUCTURE, INTERRUPTED, OUR_BUG, USAGE
+from evolve.disk import MENDING
 from evolve.errors import EvolveError, Interrupted
 
 DEBUG = "EVOLVE_DEBUG"
 REPORT = "this is a fault of evolve; set EVOLVE_DEBUG=1 to see where, and report it with that output"
-
-_MENDING = {
-    errno.ENOSPC: "the disk is full; free some space and run again, what was recorded is kept",
-    errno.EDQUOT: "the disk quota is used up; free some space and run again, what was recorded is kept",
-    errno.EFBIG: "a file reached the allowed size; raise the limit and run again, what was recorded is kept",
-    errno.EACCES: "permission denied; change the permissions, or work as another user",
-    errno.EPERM: "permission denied; change the permissions, or work as another user",
-    errno.EROFS: "the file system is read-only; work in another folder",
-    errno.EIO: "the disk does not read or write; check it, then run again",
-}
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -47,7 +37,7 @@ def exit_code(error: BaseException) -> int:
         return error.exit_code
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
-    if isinstance(error, OSError) and error.errno in _MENDING:
+    if isinstance(error, OSError) and error.errno in MENDING:
         return INFRASTRUCTURE
     return OUR_BUG
 
@@ -58,9 +48,9 @@ def explain(error: BaseException) -> str:
         return str(error)
     if isinstance(error, KeyboardInterrupt):
         return str(Interrupted("interrupted; what was recorded is kept"))
-    if isinstance(error, OSError) and error.errno in _MENDING:
+    if isinstance(error, OSError) and error.errno in MENDING:
         where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{_MENDING[error.errno]}"
+        return f"{where}{MENDING[error.errno]}"
     return f"{type(error).__name__}: {error}; {REPORT}"
 
 

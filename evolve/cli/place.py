@@ -93,7 +93,7 @@ def inspecting(place: Place) -> Iterator[Ledger]:
 def writing(place: Place) -> Iterator[Desk]:
     """Hold the workspace alone, with its repository and its ledger open for writing."""
     root = place.workspace.root
-    with WorkspaceLock(place.workspace.lock_file) as lock, open_repository(root) as repository:
+    with WorkspaceLock(place.workspace.lock_file) as lock, open_repository(root, lock=lock) as repository:
         remove_stale_locks(repository, lock)
         finish_landing(repository)
         with open_ledger(place.workspace, place.config, clock=clock_of(place.environ)) as ledger:

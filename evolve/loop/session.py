@@ -59,7 +59,7 @@ async def run_session(
         RulerChanged, SealError: what it measures with, the held-out tasks or the ledger are not what they were.
         BudgetSpent, Interrupted, InfrastructureError: it ended early; the ledger says so and `--resume` goes on.
     """
-    with WorkspaceLock(workspace.lock_file) as lock, open_repository(workspace.root) as repository:
+    with WorkspaceLock(workspace.lock_file) as lock, open_repository(workspace.root, lock=lock) as repository:
         remove_stale_locks(repository, lock)
         finish_landing(repository)
         with open_ledger(workspace, config, clock=clock_of(environ)) as ledger:
@@ -68,7 +68,13 @@ async def run_session(
             run_id, base_commit = _which_run(repository, ledger, config, resume)
             async with (
                 open_bench(
-                    workspace, config, ledger, environ=environ, spent=_spent(ledger, run_id), model=model
+                    workspace,
+                    config,
+                    ledger,
+                    environ=environ,
+                    spent=_spent(ledger, run_id),
+                    payer=run_id,
+                    model=model,
                 ) as bench,
                 stop_signals(workspace) as stop,
             ):
@@ -235,7 +241,7 @@ def _which_run(repository: Repository, ledger: Ledger, config: Config, resume: s
         unfinished = [entry for entry in mine if entry.status is not RunStatus.DONE]
         if not unfinished:
             raise UserError(f"no unfinished run of {config.environment} to resume; `evolve runs list` shows all")
-        entry = unfinished[0]
+        entry = max(unfinished, key=lambda entry: (len(entry.run_id), entry.run_id))  # not by time: clocks are set back
     return entry.run_id, entry.base_commit
 
 

@@ -1,6 +1,6 @@
 """Completions stored by request, so that an equal request is asked once, ever.
 
-The file is append-only JSON Lines, one `{key, owner, completion}` a line. A line reaches the operating
+The file is append-only JSON Lines, one `{key, owner, payer, completion}` a line. A line reaches the operating
 system before its completion is used, so `kill -9` loses at most a line that nobody has seen.
 """
 
@@ -11,20 +11,24 @@ import hashlib
 import logging
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
 import orjson
 
+from evolve.disk import in_words
 from evolve.errors import StoreError
 from evolve.models.budget import Budget, estimate
 from evolve.models.settings import Price
 from evolve.protocols import Model, ModelRequest
-from evolve.records import Completion, ModelFingerprint
+from evolve.records import Completion, ModelFingerprint, Usage
 
 log = logging.getLogger(__name__)
+_NOTHING = Usage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +78,13 @@ class CompletionCache:
         """
         self.path = path
         self._stored: dict[str, Stored] = {}
+        self._paid: dict[str, Usage] = {}
+        self._end = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = open(path, "a+b", buffering=0)  # noqa: SIM115 - stays open as long as the cache
         except OSError as error:
-            raise StoreError(f"the completion cache {path} cannot be opened: {error}") from error
+            raise StoreError(f"the completion cache {path}: {in_words(error)}") from error
         try:
             self._load()
         except BaseException:
@@ -98,19 +104,48 @@ class CompletionCache:
         """Return what is stored under a key."""
         return self._stored.get(key)
 
-    def put(self, key: str, owner: str, completion: Completion) -> Stored:
-        """Store a completion and return what is stored under the key from now on."""
+    def paid(self, payer: str, *, known: Usage = _NOTHING) -> Usage:
+        """Return what all completions cost that a run asked for, unfinished episodes included.
+
+        Args:
+            known: the answer where no completion names this payer, as in files of an older evolve.
+        """
+        return self._paid.get(payer, known)
+
+    def put(self, key: str, owner: str, completion: Completion, *, payer: str = "") -> Stored:
+        """Store a completion and return what is stored under the key from now on.
+
+        Args:
+            owner: the episode that asked.
+            payer: the run on whose budget it was asked.
+
+        Raises:
+            StoreError: it could not be written; the file is as it was.
+        """
         if (known := self._stored.get(key)) is not None:
             return known
         stored = Stored(owner, completion.model_dump_json(exclude_defaults=True).encode())
-        line = orjson.dumps({"key": key, "owner": owner, "completion": orjson.Fragment(stored.text)}) + b"\n"
-        try:
-            if self._file.write(line) != len(line):
-                raise OSError("the disk took a part of the line only")
-        except OSError as error:
-            raise StoreError(f"the completion cache {self.path} cannot be written: {error}") from error
+        names = {"key": key, "owner": owner, **({"payer": payer} if payer else {})}
+        self._append(orjson.dumps({**names, "completion": orjson.Fragment(stored.text)}) + b"\n")
         self._stored[key] = stored
+        self._count(payer, completion.usage)
         return stored
+
+    def _append(self, line: bytes) -> None:
+        """Write a line, or take its beginning back: the next line must not follow half of this one."""
+        try:
+            rest = memoryview(line)
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            with suppress(OSError):
+                self._file.truncate(self._end)
+            raise StoreError(f"the completion cache {self.path}: {in_words(error)}") from error
+        self._end += len(line)
+
+    def _count(self, payer: str, usage: Usage) -> None:
+        if payer:
+            self._paid[payer] = self.paid(payer) + usage
 
     def entries(self) -> Iterator[tuple[str, Completion]]:
         """Return all keys with their completions, in the order of the file."""
@@ -119,12 +154,15 @@ class CompletionCache:
     def close(self) -> None:
         """Bring the file to the disk."""
         if not self._file.closed:
-            os.fsync(self._file.fileno())
-            self._file.close()
+            try:
+                os.fsync(self._file.fileno())
+            except OSError as error:
+                raise StoreError(f"the completion cache {self.path}: {in_words(error)}") from error
+            finally:
+                self._file.close()
 
     def _load(self) -> None:
         self._file.seek(0)
-        good = 0
         torn: int | None = None
         for number, line in enumerate(self._file.readlines(), start=1):
             if torn is not None:
@@ -135,21 +173,30 @@ class CompletionCache:
             if entry is None:
                 torn = number
             else:
-                good += len(line)
-                self._stored.setdefault(entry[0], entry[1])
+                self._end += len(line)
+                self._stored.setdefault(entry.key, entry.stored)
+                self._count(entry.payer, entry.usage)
         if torn is not None:
             log.warning("%s: the last line (%d) was not written to its end and is dropped", self.path, torn)
-            self._file.truncate(good)
+            self._file.truncate(self._end)
 
 
-def _read_line(line: bytes) -> tuple[str, Stored] | None:
-    """Return the key and the completion of a line; None where the line is torn."""
+class _Line(NamedTuple):
+    key: str
+    payer: str
+    usage: Usage
+    stored: Stored
+
+
+def _read_line(line: bytes) -> _Line | None:
+    """Return what a line holds; None where the line is torn."""
     if not line.endswith(b"\n"):
         return None
     try:
         entry = orjson.loads(line)
         completion = Completion.model_validate(entry["completion"])
-        return entry["key"], Stored(entry["owner"], completion.model_dump_json(exclude_defaults=True).encode())
+        stored = Stored(entry["owner"], completion.model_dump_json(exclude_defaults=True).encode())
+        return _Line(entry["key"], entry.get("payer", ""), completion.usage, stored)
     except (ValueError, KeyError, TypeError):
         return None
 
@@ -161,6 +208,7 @@ class CachedModel:
         model: asked for what is not stored.
         cache: shared by all episodes, and by all models: their fingerprints are part of each key.
         budget: what asking may cost; reused completions cost nothing.
+        payer: the run whose budget it is; stands with each completion, so that a resume knows what was paid.
         price: what a request will cost, for the budget; None: known only afterwards.
         grace_s: how long `close` waits for answers on their way: they are paid for, and a resume needs them.
     """
@@ -171,12 +219,14 @@ class CachedModel:
         cache: CompletionCache,
         *,
         budget: Budget | None = None,
+        payer: str = "",
         price: Price | None = None,
         grace_s: float = 5.0,
     ) -> None:
         self.model = model
         self.cache = cache
         self._budget = budget
+        self._payer = payer
         self._price = price
         self._grace_s = grace_s
         self._asking: dict[str, asyncio.Task[Stored]] = {}
@@ -225,12 +275,12 @@ class CachedModel:
 
     async def _ask(self, key: str, request: ModelRequest, owner: str, size: int) -> Stored:
         if self._budget is None:
-            return self.cache.put(key, owner, await self.model.complete(request))
+            return self.cache.put(key, owner, await self.model.complete(request), payer=self._payer)
         expected = estimate(size, self.fingerprint.sampling, self._price)
         with self._budget.reserve(expected) as reservation:
             completion = await self.model.complete(request)
             reservation.settle(completion.usage)
-        return self.cache.put(key, owner, completion)
+        return self.cache.put(key, owner, completion, payer=self._payer)
 
     def _forget(self, key: str, done: asyncio.Task[Stored]) -> None:
         self._asking.pop(key, None)

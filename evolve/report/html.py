@@ -9,6 +9,7 @@ from typing import NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from evolve.disk import in_words, replace_file
 from evolve.errors import StoreError
 from evolve.records import Decision, FailureClass, Json
 from evolve.report import plots, wording
@@ -53,9 +54,9 @@ def write_html(report: Report, path: Path) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(page_of(report), encoding="utf-8")
+        replace_file(path, page_of(report))
     except OSError as error:
-        raise StoreError(f"the report cannot be written to {path}: {error.strerror or error}") from error
+        raise StoreError(f"the report cannot be written to {path}: {in_words(error)}") from error
 
 
 def page_of(report: Report) -> str:

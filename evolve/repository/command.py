@@ -14,7 +14,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, NamedTuple
 
-from evolve.errors import RepositoryError
+from evolve.disk import in_words, why_unwritable
+from evolve.errors import EvolveError, RepositoryError, StoreError
+from evolve.lock import WorkspaceLock
 
 _SETTINGS = (
     "core.hooksPath=/dev/null",  # no hook of anybody's runs because of us
@@ -51,11 +53,14 @@ class _Answer(NamedTuple):
 class Git:
     """The commands of the repository whose top folder is `root`.
 
+    Args:
+        lock: handed on to each command, so that a git that outlives a killed evolve keeps the workspace to itself.
+
     Raises:
         RepositoryError: git is missing, `root` is no repository or a bare one, or variables point elsewhere.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, lock: WorkspaceLock | None = None) -> None:
         redirected = [name for name in _REDIRECTIONS if name in os.environ]
         if redirected:
             raise RepositoryError(f"{', '.join(redirected)} is set, as inside a git hook; unset it and run again")
@@ -65,6 +70,7 @@ class Git:
         except (library.NoSuchPathError, library.InvalidGitRepositoryError) as error:
             raise RepositoryError(f"{root} is not the top folder of a git repository; see `evolve init`") from error
         self._turn = threading.RLock()
+        self._lock = lock
         self.folder = Path(self._repository.git_dir)
         self.common_folder = Path(self._repository.common_dir)
         if self._repository.bare:
@@ -80,6 +86,7 @@ class Git:
 
         Raises:
             RepositoryError: it failed; the message is git's own.
+            StoreError: it failed, and the disk takes no more.
         """
         return self.run_bytes(*arguments, env=env, stdin=stdin).decode("utf-8", "surrogateescape").removesuffix("\n")
 
@@ -87,7 +94,7 @@ class Git:
         """Run a command and return what it printed, byte for byte."""
         answer = self._execute(arguments, env or {}, stdin)
         if answer.status != 0:
-            raise RepositoryError(f"git {arguments[0]}: {answer.complaint or f'exit status {answer.status}'}")
+            raise _failure(self.common_folder, arguments[0], answer.complaint or f"exit status {answer.status}")
         return answer.output
 
     def ask(self, *arguments: str) -> str | None:
@@ -108,6 +115,7 @@ class Git:
             with_exceptions=False,
             stdout_as_string=False,
             strip_newline_in_stdout=False,
+            pass_fds=self._lock.descriptors if self._lock else (),
         )
         return _Answer(status, output, complaint.strip())
 
@@ -115,7 +123,19 @@ class Git:
 def create_repository(root: Path) -> None:
     """Make an empty repository whose first branch is `main`; leave an existing one as it is."""
     root.mkdir(parents=True, exist_ok=True)
-    _load_library().Repo.init(root, initial_branch="main").close()
+    library = _load_library()
+    try:
+        library.Repo.init(root, initial_branch="main").close()
+    except library.GitCommandError as error:
+        raise _failure(root, "init", error.stderr.strip()) from error
+
+
+def _failure(folder: Path, command: str, complaint: str) -> EvolveError:
+    """Return why git failed: git tells of a disk that takes no more in words only, so the disk is asked."""
+    refusal = why_unwritable(folder)
+    if refusal is not None:
+        return StoreError(f"git {command} in {folder}: {in_words(refusal)}")
+    return RepositoryError(f"git {command}: {complaint}")
 
 
 def _filled(stream: IO[bytes], content: bytes) -> IO[bytes]:

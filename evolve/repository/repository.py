@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 
 from evolve.errors import RepositoryError
+from evolve.lock import WorkspaceLock
 from evolve.repository.command import Git, create_repository
 from evolve.repository.names import harness_folder
 from evolve.repository.trailers import Trailers
@@ -29,13 +30,13 @@ SCRATCH = "evolve-index-"
 _START = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def open_repository(root: Path) -> Repository:
-    """Open the repository whose top folder is `root`.
+def open_repository(root: Path, *, lock: WorkspaceLock | None = None) -> Repository:
+    """Open the repository whose top folder is `root`; who writes hands in the workspace lock.
 
     Raises:
         RepositoryError: git is missing, there is no repository, it is bare, or it has no commit yet.
     """
-    repository = Repository(root)
+    repository = Repository(root, lock=lock)
     if repository.resolve("HEAD") is None:
         repository.close()
         raise RepositoryError(f"{root} has no commit yet; `evolve init` makes the first")
@@ -58,9 +59,9 @@ def init_repository(root: Path) -> Repository:
 class Repository:
     """A repository with a work tree. Close it, or use it in a `with` block."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, lock: WorkspaceLock | None = None) -> None:
         self.root = root
-        self.git = Git(root)
+        self.git = Git(root, lock=lock)
 
     def __enter__(self) -> Repository:
         return self

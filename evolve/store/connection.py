@@ -23,13 +23,15 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import StaticPool
 from sqlmodel import Session
 
+from evolve.disk import FULL, in_words
 from evolve.errors import StoreError
+from evolve.store.mark import Mark
 from evolve.store.tables import SCHEMA_VERSION, BaitRow, InfoRow, Row
 
 _MENDING = {
     sqlite3.SQLITE_BUSY: "another program holds it; close that program or wait, then run again",
     sqlite3.SQLITE_LOCKED: "another program holds it; close that program or wait, then run again",
-    sqlite3.SQLITE_FULL: "the disk is full; free some space and run again, nothing recorded is lost",
+    sqlite3.SQLITE_FULL: FULL,
     sqlite3.SQLITE_IOERR: "the disk does not read or write; check it, then run again",
     sqlite3.SQLITE_CORRUPT: "the file is damaged; restore it from a copy (traces and git are not affected)",
     sqlite3.SQLITE_NOTADB: "the file is no SQLite database; restore it from a copy or name another file",
@@ -73,12 +75,16 @@ class Store:
         self._shared: Session | None = None
         path = _sqlite_path(url)
         self._name = str(path) if path else make_url(str(url)).render_as_string(hide_password=True)
+        self._mark = Mark(path)
         with self._errors():
+            expected = self._mark.expected()
+            if not is_read_only:
+                self._mark.require_ledger()
             self._engine = (
                 _open_sqlite(path, is_read_only, busy_timeout_s) if path else _open_server(str(url), is_read_only)
             )
             try:
-                self._check_schema()
+                self._check_schema(expected)
                 if not is_read_only:
                     _bring_up_to_date(self._engine)
             except BaseException:
@@ -126,8 +132,13 @@ class Store:
             if self._shared is not None:
                 yield self._shared
                 return
-            with Session(engine) as session, session.begin():
-                yield session
+            with Session(engine) as session:
+                with session.begin():
+                    before = self._mark.rows_changed(session)
+                    yield session
+                    session.flush()
+                    number = self._mark.count(session) if self._mark.rows_changed(session) > before else None
+                self._mark.write(number)
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -147,12 +158,14 @@ class Store:
         except DBAPIError as error:
             raise StoreError(f"ledger {self._name}: {_explain(error)}") from error
         except OSError as error:
-            raise StoreError(f"ledger {self._name}: {error.strerror or error}") from error
+            raise StoreError(f"ledger {self._name}: {in_words(error)}") from error
 
-    def _check_schema(self) -> None:
+    def _check_schema(self, expected: int) -> None:
         with Session(self._engine) as session:
             has_version = inspect(session.connection()).has_table(InfoRow.__tablename__)
             row = session.get(InfoRow, "schema_version") if has_version else None
+            if row is not None:
+                self._mark.require(session, expected)
         if row is None:
             raise StoreError(f"ledger {self._name}: this is a database of another program; name another file")
         if int(row.value) > SCHEMA_VERSION:
@@ -176,6 +189,7 @@ def _sqlite_path(url: str | Path) -> Path | None:
 
 def _open_sqlite(path: Path, is_read_only: bool, busy_timeout_s: float) -> Engine:
     if not is_read_only:
+        _remove_orphans(path)
         _create_sqlite(path)
     if not path.exists():
         raise StoreError(f"ledger {path} does not exist yet; `evolve run` makes it")
@@ -200,14 +214,18 @@ def _open_sqlite(path: Path, is_read_only: bool, busy_timeout_s: float) -> Engin
 
 
 def _create_sqlite(path: Path) -> None:
-    """Make the file with its tables under another name first, so that an empty ledger always means damage."""
+    """Make the file with its tables under another name first, so that an empty ledger always means damage.
+
+    It is in WAL mode from the start: a journal that a kill left could not be rolled back by those who only read.
+    """
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}.new")
     draft.unlink(missing_ok=True)
     engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(draft))
-    event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous=OFF"))
+    for setting in ("journal_mode=WAL", "synchronous=OFF"):
+        event.listen(engine, "connect", lambda connection, _, setting=setting: connection.execute(f"PRAGMA {setting}"))
     try:
         _create_tables(engine)
         engine.dispose()
@@ -219,6 +237,24 @@ def _create_sqlite(path: Path) -> None:
     finally:
         engine.dispose()
         draft.unlink(missing_ok=True)
+
+
+def _remove_orphans(path: Path) -> None:
+    """Remove what processes left that were killed while they made a ledger."""
+    for draft in path.parent.glob(f".{path.name}.*.new*"):
+        maker = draft.name.removeprefix(f".{path.name}.").split(".")[0]
+        if maker.isdigit() and not _is_alive(int(maker)):
+            draft.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True  # of another user
+    return True
 
 
 def _create_tables(engine: Engine) -> None:
@@ -284,4 +320,4 @@ def _explain(error: DBAPIError) -> str:
     cause: Any = error.orig
     code = getattr(cause, "sqlite_errorcode", None)
     mending = _MENDING.get(code & 0xFF) if code is not None else None
-    return f"{cause}; {mending}" if mending else str(cause)
+    return mending or str(cause)

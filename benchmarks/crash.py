@@ -1,0 +1,166 @@
+"""Kills a small story from `init` to the report at each transition of the list and at random; counts differences.
+
+A point is a transition and a kind of call in it; each is cut off at its first and at its last occurrence, by a kill
+just before the call and, where it is a write, by one in the middle of it. A random kill strikes at any one of all the
+calls that the story makes. After each the story goes on to its end and is compared with one that nobody disturbed: commits,
+refs, verdicts, totals, rows, files, `git fsck`, SQLite's integrity check. Prints one line of JSON.
+
+    python benchmarks/crash.py [--random 200] [--only TEXT]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "tests"), str(HERE.parent / "tests" / "crash")]
+
+import story  # noqa: E402
+import watched  # noqa: E402
+from fates import GROWING, FullDisk, KillAt, point_of  # noqa: E402
+from watched import Effect, Fate  # noqa: E402
+
+SEED = 20_260_102
+
+
+class Trial(NamedTuple):
+    """One disturbance: the number of the effect counted from where the step begins, and what becomes of it."""
+
+    step: str
+    number: int
+    fate: Fate
+    name: str
+
+
+class Crashes:
+    """The story with a snapshot before each step, so that a trial plays only what follows."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._context = watched.processes("story")
+        self.effects: dict[str, list[Effect]] = {}
+        place = self._fresh("whole")
+        for step in story.STEPS:
+            shutil.copytree(place, self._snapshot(step), symlinks=True)
+            found = self.effects.setdefault(step, [])
+            self._tell(place, step, lambda effect, found=found: found.append(effect) or "go on")
+        self.whole = story.remains(place)
+
+    def trials(self, random_kills: int, only: str) -> Iterator[Trial]:
+        """Yield the first and the last occurrence of each point, then the random ones."""
+        for step, effects in self.effects.items():
+            places: dict[tuple[str, str], list[int]] = {}
+            for number, effect in enumerate(effects):
+                places.setdefault(point_of(effect), []).append(number)
+            for (name, op), numbers in places.items():
+                for number in sorted({numbers[0], numbers[-1]}):
+                    for fate in ("kill", "tear") if op == "write" else ("kill",):
+                        if only in name:
+                            yield Trial(step, number, fate, f"{name}/{op}")
+        random = Random(SEED)
+        steps = [(step, number) for step, effects in self.effects.items() for number in range(len(effects))]
+        for step, number in random.sample(steps, min(random_kills, len(steps))):
+            yield Trial(step, number, random.choice(("kill", "tear")), "random")
+
+    def full_disks(self, only: str) -> Iterator[Trial]:
+        """Yield a full disk for each point that needs room."""
+        for step, effects in self.effects.items():
+            points = dict.fromkeys(point_of(effect) for effect in effects if effect.op in GROWING)
+            yield from (Trial(step, 0, "go on", f"{name}/{op}") for name, op in points if only in name)
+
+    def differences(self, trial: Trial) -> tuple[bool, list[str]]:
+        """Play a trial; return whether it struck, and what is not as in the undisturbed story."""
+        place = self._from_snapshot(trial.step)
+        ended = self._tell(place, "report", KillAt(trial.number, trial.fate))
+        return ended.code is None, self._compare(place)
+
+    def full_disk(self, trial: Trial) -> tuple[int | None, str, list[str]]:
+        """Fill the disk at a point; return how the command ended, and what is not as in the undisturbed story."""
+        place = self._from_snapshot(trial.step)
+        name, op = trial.name.split("/")
+        ended = self._tell(place, "report", FullDisk([(name, op)]))
+        return ended.code, ended.said, self._compare(place)
+
+    def _compare(self, place: Path) -> list[str]:
+        while not story.is_told(place):
+            again = self._tell(place, "report", lambda _: "go on")
+            if again.code != 0:
+                return [f"does not go on: {again.said}"]
+        left = story.remains(place)
+        shutil.rmtree(place)
+        return [name for name, value in left.items() if value != self.whole[name]]
+
+    def _tell(self, place: Path, last: str, decide: object) -> watched.Ended:
+        return watched.watch(self._context, place, story.tell, place, last, decide=decide)  # type: ignore[arg-type]
+
+    def _fresh(self, name: str) -> Path:
+        place = self._folder / name / "place"
+        place.mkdir(parents=True)
+        return place
+
+    def _snapshot(self, step: str) -> Path:
+        return self._folder / f"before-{step}"
+
+    def _from_snapshot(self, step: str) -> Path:
+        shutil.rmtree(self._folder / "trial", ignore_errors=True)
+        place = self._fresh("trial")
+        shutil.copytree(self._snapshot(step), place, symlinks=True, dirs_exist_ok=True)
+        place.with_name("place.told").write_text(str(list(story.STEPS).index(step)))
+        return place
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--random", type=int, default=200, help="random kills")
+    parser.add_argument("--only", default="", help="only points whose transition's name contains this")
+    options = parser.parse_args()
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        crashes = Crashes(Path(folder))
+        print(json.dumps(measure(crashes, options.random, options.only, begun)))
+
+
+def measure(crashes: Crashes, random_kills: int, only: str, begun: float) -> dict[str, object]:
+    counts = {"points": 0, "random": 0, "struck": 0, "full_disks": 0}
+    bad: list[str] = []
+    for trial in crashes.trials(random_kills, only):
+        counts["random" if trial.name == "random" else "points"] += 1
+        struck, differences = crashes.differences(trial)
+        counts["struck"] += struck
+        bad += _told(trial, differences)
+    for trial in crashes.full_disks(only):
+        code, said, differences = crashes.full_disk(trial)
+        counts["full_disks"] += 1
+        if code != 4 or said.count("the disk is full") != 1 or said.count("\n") != 1:
+            differences = [f"ended with {code}: {said}", *differences]
+        bad += _told(trial, differences)
+    return {
+        "effects": sum(map(len, crashes.effects.values())),
+        "transitions": len({point_of(effect)[0] for effects in crashes.effects.values() for effect in effects}),
+        **counts,
+        "different": len(bad),
+        "first_differences": bad[:20],
+        "seconds": round(time.monotonic() - begun),
+    }
+
+
+def _told(trial: Trial, differences: list[str]) -> list[str]:
+    """Name a bad trial; on standard error at once, for the whole takes long."""
+    if not differences:
+        return []
+    text = f"{trial.step} {trial.name} {trial.number} {trial.fate}: {'; '.join(differences)}"
+    print(text, file=sys.stderr, flush=True)
+    return [text]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""What the crash tests share: watched processes, and the story as it goes when nobody disturbs it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import story
+import watched
+from watched import Effect
+
+from evolve.records import Json
+
+
+class Undisturbed(NamedTuple):
+    """Every effect of the story in order, those that happened while nobody held the lock, and what is left."""
+
+    effects: list[Effect]
+    unlocked: list[Effect]
+    remains: Json
+
+
+@pytest.fixture(scope="session")
+def processes() -> ForkServerContext:
+    if not watched.is_possible():
+        pytest.skip("this kernel lets no process be watched (Linux 5.9 on x86_64 or aarch64 does)")
+    return watched.processes("story")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder for a workspace; what the watcher keeps lies beside it."""
+    folder = tmp_path / "place"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def undisturbed(processes: ForkServerContext, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    place = tmp_path_factory.mktemp("undisturbed") / "place"
+    place.mkdir()
+    effects, unlocked = [], []
+
+    def decide(effect: Effect) -> watched.Fate:
+        effects.append(effect)
+        if is_free(story.workspace_in(place).lock_file):
+            unlocked.append(effect)
+        return "go on"
+
+    ended = watched.watch(processes, place, story.tell, place, decide=decide)
+    assert (ended.code, ended.said) == (0, "")
+    return Undisturbed(effects, unlocked, story.remains(place))
+
+
+def is_free(lock_file: Path) -> bool:
+    """Return whether nobody holds a lock."""
+    for descriptor in _opened(lock_file):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+def _opened(file: Path) -> Iterator[int]:
+    if file.exists():
+        descriptor = os.open(file, os.O_RDWR)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)

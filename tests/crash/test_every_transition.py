@@ -1,0 +1,110 @@
+"""Each transition of the list is cut off by a kill and by a full disk, and the story comes to the same end."""
+
+from __future__ import annotations
+
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+
+import story
+import watched
+from conftest import Undisturbed
+from fates import GROWING, FullDisk, KillOnce, central_points, point_of
+from transitions import TRANSITIONS, transition_of
+
+READING = {"WAL file comes and goes", "index of the WAL"}
+"""What SQLite makes for those who only read."""
+WITHOUT_LOCK = {"starting files", "workspace appears", "lock file", "name of the holder", "report", *READING}
+FULL = (
+    "starting files",
+    "name of the holder",
+    "new ledger",
+    "episode",
+    "verdict",
+    "trace",
+    "completion",
+    "what a proposer gets",
+    "checkout for the gate",
+    "objects",
+    "ref of a candidate",
+    "note of a landing",
+    "the user's index",
+    "frozen version",
+    "look opens or closes",
+    "report",
+)
+
+
+def test_the_list_of_transitions_is_what_a_story_really_does(undisturbed: Undisturbed) -> None:
+    """Every effect on the disk from `init` to the report belongs to a transition, and every transition occurs."""
+    found = {effect: transition_of(effect) for effect in undisturbed.effects}
+    assert [effect for effect, transition in found.items() if transition is None] == []
+    occurring = {transition.name for transition in found.values() if transition}
+    assert [transition.name for transition in TRANSITIONS if transition.name not in occurring] == []
+
+
+def test_the_page_shows_the_list() -> None:
+    """docs/crash-safety.md has a row for each transition, in the order of the list."""
+    page = (Path(__file__).parents[2] / "docs" / "crash-safety.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| ")][2:]
+    assert rows == [f"| {one.name} | {one.after_a_kill} |" for one in TRANSITIONS]
+
+
+def test_the_story_has_something_to_lose(undisturbed: Undisturbed) -> None:
+    """It rejects one candidate, takes another, freezes it and looks at the held-out tasks; all stores are sound."""
+    left = undisturbed.remains
+    assert [entry["state"] for entry in left["candidates"]] == ["rejected", "accepted"]
+    assert left["candidates"][1]["review"] == "taken"
+    assert "Evolve-Verdict: accept" in left["head"]
+    assert len(left["freezes"]) == len(left["looks"]) == 1
+    assert (left["fsck"], left["ledger"], left["status"], left["misplaced traces"]) == ("0 ", "[('ok',)]", "", [])
+    assert len(set(left["completions"])) == len(left["completions"]) > 0
+
+
+def test_nothing_changes_without_the_lock(undisturbed: Undisturbed) -> None:
+    """While a command changes ledger, traces, refs or files it holds the workspace lock: two of them never meet."""
+    assert {point_of(effect)[0] for effect in undisturbed.unlocked} <= WITHOUT_LOCK
+
+
+def test_a_kill_in_every_transition_changes_nothing(
+    processes: ForkServerContext, undisturbed: Undisturbed, place: Path
+) -> None:
+    """Killed once in each transition, in the middle of a write where it is one, the story ends as if undisturbed."""
+    killer = KillOnce(central_points(undisturbed.effects).values())
+    while not story.is_told(place):
+        ended = watched.watch(processes, place, story.tell, place, decide=killer)
+        assert ended.code in (None, 0), ended.said
+    assert killer.left == []
+    assert story.remains(place) == undisturbed.remains
+
+
+def test_a_full_disk_is_told_in_one_line_and_loses_nothing(
+    processes: ForkServerContext, undisturbed: Undisturbed, place: Path
+) -> None:
+    """Where the disk is full the command ends with 4 and says so once; with some space the story ends as ever."""
+    points = central_points(undisturbed.effects, lambda effect: effect.op in GROWING)
+    disk = FullDisk(points[name] for name in FULL)
+    while not story.is_told(place):
+        disk.has_room()
+        ended = watched.watch(processes, place, story.tell, place, decide=disk)
+        if disk.is_full:
+            assert ended.code == 4, ended.said
+            assert ended.said.count("the disk is full; free some space") == ended.said.count("\n") == 1, ended.said
+    assert disk.left == []
+    assert story.remains(place) == undisturbed.remains
+
+
+def test_a_git_that_outlives_its_evolve_disturbs_nobody(
+    processes: ForkServerContext, undisturbed: Undisturbed, place: Path
+) -> None:
+    """Killed while its git is at work, evolve leaves the lock to that git; the next command waits for it."""
+    points = central_points(undisturbed.effects, lambda effect: effect.program == "git" and effect.step != "init")
+    killer = KillOnce(points.values(), "kill evolve alone")
+    orphans = []
+    while not story.is_told(place):
+        ended = watched.watch(processes, place, story.tell, place, decide=killer)
+        orphans += [ended.orphan] if ended.orphan else []
+        assert ended.code in (None, 0), ended.said
+    for orphan in orphans:
+        orphan.join()
+    assert killer.left == []
+    assert story.remains(place) == undisturbed.remains
