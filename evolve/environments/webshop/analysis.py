@@ -13,8 +13,10 @@ from functools import lru_cache
 from evolve.environments.data import need_module
 from evolve.environments.webshop.benchmark import EXTRA
 
-_STOPPED = """a an and are as at be but by for if in into is it no not of on or such that the their then there these they
-this to was will with"""
+_STOPPED = """
+a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to
+was will with
+"""
 STOP_WORDS = frozenset(_STOPPED.split())
 SHORTEST_STEMMED = 3
 LONGEST_WORD = 255
@@ -58,7 +60,7 @@ class Analyser:
 
     def __init__(self) -> None:
         porter = need_module("nltk.stem.porter", extra=EXTRA).PorterStemmer
-        stem: Callable[[str], str] = porter(mode=porter.MARTIN_EXTENSIONS).stem
+        stem: Callable[..., str] = porter(mode=porter.MARTIN_EXTENSIONS).stem
         self._stem = lru_cache(maxsize=200_000)(lambda word: stem(word, to_lowercase=False))
 
     def words(self, text: str) -> list[str]:

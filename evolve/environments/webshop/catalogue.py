@@ -108,9 +108,7 @@ class Catalogue:
                 self.products[document["id"]] = Product.read(document["product"])
                 words[document["id"]] = self._analyser.words(document["contents"])
             except (KeyError, TypeError, ValueError) as error:
-                raise ConfigError(
-                    f"{source}, line {number}: not a product that upstream processed: {error!r}"
-                ) from error
+                raise ConfigError(f"{source}, line {number}: no product as upstream writes it: {error!r}") from error
         self._index = Index(words)
 
     def search(self, keywords: str) -> tuple[Product, ...]:

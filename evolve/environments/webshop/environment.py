@@ -44,7 +44,7 @@ class WebShop:
             pass_mark=PASS_MARK,
             description="WebShop: find the product that an instruction describes, choose its options, buy it",
             digest=digest_of([_source_digest(), self._scorer.version, self._options.step_limit, *deciding]),
-            is_blocking=True,
+            is_blocking=True,  # a purchase may parse titles, and the first one loads the parser
         )
 
     def tasks(self, split: LoopSplit) -> Sequence[Task]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 from evolve.environments.webshop.benchmark import NAME
 from evolve.errors import ConfigError
@@ -73,7 +72,7 @@ def _choice(name: str, options: Mapping[str, object], choices: tuple[str, ...]) 
     value = options.get(name, choices[0])
     if value not in choices:
         raise ConfigError(f"{NAME}: option {name} must be one of {', '.join(choices)}, got {value!r}")
-    return cast(str, value)
+    return value
 
 
 def _file(name: str, options: Mapping[str, object]) -> Path | None:

@@ -10,6 +10,7 @@ from typing import Literal
 from evolve.environments.webshop.catalogue import Product
 
 SEPARATOR = " [SEP] "
+HTML_SPACES = " \n\t\f\r"
 PAGE_SIZE = 10
 BACK, NEXT, PREVIOUS, BUY = "Back to Search", "Next >", "< Prev", "Buy Now"
 SEARCH, DESCRIPTION, FEATURES, REVIEWS = "Search", "Description", "Features", "Reviews"
@@ -64,7 +65,7 @@ def sub_page(instruction: str, product: Product, name: str) -> Page:
     """Return the page of a product's description, features or reviews."""
     bodies = {
         DESCRIPTION: [product.description],
-        FEATURES: list(product.features),
+        FEATURES: [f" {feature}" for feature in product.features],  # the space is in upstream's markup
         REVIEWS: [part for r in product.reviews for part in (f'"{r.title}"', r.score, r.body)],
     }
     return Page("sub_page", _below(instruction, [PREVIOUS, *bodies[name]]), _buttons(BACK, PREVIOUS))
@@ -87,8 +88,16 @@ def _below(instruction: str, parts: Sequence[str]) -> str:
 
 
 def _join(parts: Sequence[str]) -> str:
-    """Join what is visible; an empty text makes no node in HTML."""
-    return SEPARATOR.join(part.strip() for part in parts if part)
+    return SEPARATOR.join(part.strip() for part in parts if _is_node(part))
+
+
+def _is_node(text: str) -> bool:
+    """True where an HTML parser makes a node of a text that upstream shows.
+
+    No text makes no node, and upstream skips blank ones with a line break in them; other blanks show as nothing
+    between two separators.
+    """
+    return bool(text.strip(HTML_SPACES)) or ("\n" not in text and text != "")
 
 
 def _buttons(*names: str) -> tuple[str, ...]:

