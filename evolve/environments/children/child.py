@@ -108,8 +108,8 @@ class Child:
 def _start(program: Path, folder: Path, theirs: socket.socket, log: IO[bytes]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-P", main.__file__, str(program), str(folder)],
-        stdin=theirs,
-        stdout=theirs,
+        stdin=theirs.fileno(),
+        stdout=theirs.fileno(),
         stderr=log,
         env=BASE_ENVIRON | {"HOME": str(folder), "TMPDIR": str(folder)},
         cwd=folder,
