@@ -25,12 +25,12 @@ from evolve.environments.webshop.catalogue import Catalogue
 from evolve.environments.webshop.goals import Goal, read_goals
 from evolve.environments.webshop.scoring import Scorer
 from evolve.environments.webshop.search import Index
-from evolve.environments.webshop.session import ShoppingSession
+from evolve.environments.webshop.session import ACTIONS, ShoppingSession
 from evolve.environments.webshop.titles import create_subjects
 from evolve.environments.webshop.visit import ACTION
 from evolve.records import Call, Observation, Score, Split
 
-TOOLS = {"search": "search_action", "click": "click_action"}
+TOOLS = {verb: (tool, argument) for tool, (verb, argument) in ACTIONS.items()}
 
 
 def lines(content: bytes) -> list[Any]:
@@ -49,7 +49,8 @@ def replay(session: ShoppingSession, steps: list[Any]) -> Iterator[tuple[bool, b
     for step in rest:
         read = ACTION.match(step["action"])
         if read:
-            seen = session.step(Call(tool=TOOLS[read[1]], arguments={"text": read[2]}))
+            tool, argument = TOOLS[read[1]]
+            seen = session.step(Call(tool=tool, arguments={argument: read[2]}))
             words = f"Action: {step['action']}\n\nObservation:\n{shown(step)}"
         else:  # recorded as neither search nor click: the page stays
             seen = session.step(Call(tool=step["action"], arguments={}))

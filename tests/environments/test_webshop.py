@@ -171,7 +171,12 @@ def test_doing_nothing_scores_0(shop: WebShop) -> None:
         (
             lambda s: s.step(Call(tool="click_action", arguments={})),
             ErrorKind.INVALID_ARGS,
-            "No valid tool call found from agent.",
+            "No valid tool call found from agent.\n\nObservation:\n{page}",
+        ),
+        (
+            lambda s: s.step(Call(tool="search_action", arguments={"query": "shoes"})),
+            ErrorKind.INVALID_ARGS,
+            "No valid tool call found from agent.\n\nObservation:\n{page}",
         ),
         (
             lambda s: s.say("hello"),
@@ -216,9 +221,9 @@ def test_pages_turn_and_options_are_forgotten_on_the_way_back(session: Session) 
 
 
 @pytest.mark.benchmark_data
-def test_the_first_argument_counts_whatever_its_name(session: Session) -> None:
-    """As AgentBench does, the first argument is what to search for or click, and a number is its text."""
-    seen = session.step(Call(tool="search_action", arguments={"query": 12, "keywords": "shoes"}))
+def test_a_value_that_is_no_text_counts_as_its_text(session: Session) -> None:
+    """As in AgentBench a number is searched for by its digits, and arguments that no tool has are passed over."""
+    seen = session.step(Call(tool="search_action", arguments={"keywords": 12, "limit": 3}))
     assert seen.text.startswith("Action: search[12]\n\n")
     assert seen.error_kind is None
 

@@ -42,7 +42,8 @@ TOOLS = (
         },
     ),
 )
-VERBS = {"search_action": "search", "click_action": "click"}
+ACTIONS = {"search_action": ("search", "keywords"), "click_action": ("click", "value")}
+"""Upstream's verb and the one argument, by tool."""
 NO_CALL = "No executable tool calls found! You should call a tool instead."
 NO_ARGUMENT = "No valid tool call found from agent."
 NOTHING_READ_ONLY = "Every action turns a page; nothing here is read-only."
@@ -71,15 +72,17 @@ class ShoppingSession:
         return TOOLS
 
     def step(self, call: Call) -> Observation:
-        """Do a call as AgentBench does: its first argument, whatever the name, is what to search for or click."""
-        verb = VERBS.get(call.tool)
-        if verb is None:
-            return self._page_again(ErrorKind.UNKNOWN_TOOL)
-        if not call.arguments:
-            return self._observe(NO_ARGUMENT, ErrorKind.INVALID_ARGS)
-        action = f"{verb}[{next(iter(call.arguments.values()))}]"
-        has_effect = self._visit.act(action)
-        words = f"Action: {action}\n\nObservation:\n{_shown(self._visit.page)}"
+        """Do a call. As in AgentBench a value that is no text counts as its text; what fits nothing does nothing."""
+        action = ACTIONS.get(call.tool)
+        if action is None:
+            return self._observe(f"Observation:\n{_shown(self._visit.page)}", ErrorKind.UNKNOWN_TOOL)
+        verb, argument = action
+        if argument not in call.arguments:
+            words = f"{NO_ARGUMENT}\n\nObservation:\n{_shown(self._visit.page)}"
+            return self._observe(words, ErrorKind.INVALID_ARGS)
+        done = f"{verb}[{call.arguments[argument]}]"
+        has_effect = self._visit.act(done)
+        words = f"Action: {done}\n\nObservation:\n{_shown(self._visit.page)}"
         return self._observe(words, None if has_effect else ErrorKind.NO_EFFECT)
 
     def say(self, text: str) -> Observation:
@@ -102,9 +105,6 @@ class ShoppingSession:
 
     def _reward(self, product: Product, options: dict[str, str]) -> float:
         return self._scorer.score(self._goal, product, options).value
-
-    def _page_again(self, kind: ErrorKind) -> Observation:
-        return self._observe(f"Observation:\n{_shown(self._visit.page)}", kind)
 
     def _observe(self, words: str, kind: ErrorKind | None) -> Observation:
         page = self._visit.page
