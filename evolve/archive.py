@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from evolve.errors import StoreError
 from evolve.records import Episode
 from evolve.store import Ledger, Purpose
 from evolve.traces import Place, Traces
@@ -94,8 +95,16 @@ class Archive:
                 waiting.enter(self._ledger, waiting.episode, place)
 
     def _find(self, episode_ids: Sequence[str]) -> Iterator[tuple[str, Episode]]:
+        scores = self._ledger.scores(episode_ids)
         for name, place in self._ledger.places(episode_ids).items():
-            yield name, self._traces.read(*place)
+            episode = self._traces.read(*place)
+            told = (episode.score.value if episode.score else None, episode.is_success)
+            if episode.episode_id != name or scores[name] != told:
+                raise StoreError(
+                    f"trace {place[0]}, byte {place[1]}, and the ledger do not agree on episode {name}: one was altered; "
+                    "restore both from a copy"
+                )
+            yield name, episode
 
     def _enter_known(self, episodes: Sequence[Episode], enter: Enter) -> None:
         with self._ledger.together():

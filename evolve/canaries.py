@@ -87,7 +87,7 @@ def run_canaries(environment: str, secret: str) -> dict[str, str]:
 
 
 def variable_canary(secret: str) -> str:
-    """Return the canary that lies in the variables: another one than the ledger's, so that a hit tells which came out."""
+    """Return the canary of the variables: another one than the ledger's, so that a hit tells which came out."""
     return f"answers-{digest_of([secret, VARIABLE])[:40]}" if secret else ""
 
 
@@ -126,7 +126,8 @@ def _forms(canary: str) -> set[bytes]:
     plain = canary.encode()
     written = {plain, plain[::-1], plain.hex().encode(), codecs.encode(canary, "rot13").encode()}
     written |= {_inner_base64(plain, shift) for shift in range(3)}
-    written |= {hashlib.new(name, plain, usedforsecurity=False).hexdigest().encode() for name in ("md5", "sha1", "sha256")}
+    hashes = (hashlib.new(name, plain, usedforsecurity=False) for name in ("md5", "sha1", "sha256"))
+    written |= {made.hexdigest().encode() for made in hashes}
     return {_bare(form) for form in written}
 
 

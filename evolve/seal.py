@@ -52,9 +52,7 @@ def commitment_sentence(environment: str, commitment: CommitmentEntry | None) ->
     return f"held-out tasks of {environment}: committed to {commitment.digest} since {commitment.made_at}"
 
 
-def require_sealed(
-    ledger: Ledger, environment: Environment, options: Json, frozen: FrozenHarness
-) -> CommitmentEntry:
+def require_sealed(ledger: Ledger, environment: Environment, options: Json, frozen: FrozenHarness) -> CommitmentEntry:
     """Return the commitment to the held-out split after comparing it, and the environment, with what was frozen.
 
     Raises:
@@ -69,19 +67,10 @@ def require_sealed(
         )
     commitment = commit_heldout(ledger, environment, options)
     if commitment is None:
-        raise SealError(f"the held-out data of {name} is not on this machine; `evolve bench fetch` says how to bring it")
-    sealed = frozen.manifest.get("heldout_commitment")
-    if sealed not in (None, commitment.digest):
-        raise SealError(
-            f"{frozen.name!r} was frozen with held-out tasks of digest {sealed}, and those here have {commitment.digest}; "
-            f"restore the options and the data of {name}, or freeze under a new name"
-        )
+        raise SealError(f"the held-out data of {name} is not on this machine; `evolve bench fetch` says what brings it")
     described = frozen.manifest.get("environment", {}).get("digest")
-    if described not in (None, environment.card.digest):
-        raise SealError(
-            f"code, tasks or scorer of {name} changed since {frozen.name!r} was frozen (digest {described[:12]}, now "
-            f"{environment.card.digest[:12]}); restore them, or freeze under a new name"
-        )
+    _refuse_change(frozen, "the held-out tasks", frozen.manifest.get("heldout_commitment"), commitment.digest)
+    _refuse_change(frozen, "code, tasks or scorer", described, environment.card.digest)
     return commitment
 
 
@@ -95,9 +84,17 @@ def repeat_warning(look: Look) -> str:
     if look.number == 1:
         return ""
     return (
-        f"this is look {look.number} at the held-out tasks of {look.environment} with the same harness; what it finds was "
-        "seen before, and no number chosen among several looks is a held-out number"
+        f"this is look {look.number} at the held-out tasks of {look.environment} with the same harness; a number that "
+        "was chosen among several looks is no held-out number"
     )
+
+
+def _refuse_change(frozen: FrozenHarness, what: str, then: str | None, now: str) -> None:
+    if then not in (None, now):
+        raise SealError(
+            f"{what} of {frozen.environment} changed since {frozen.name!r} was frozen (digest {then}, now {now}); "
+            "restore options, data and code, or freeze under a new name"
+        )
 
 
 def _mark(look: Look, heldout: str, result: Json | None) -> Json:

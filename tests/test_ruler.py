@@ -28,7 +28,7 @@ from evolve.ruler import changes, measure
 from evolve.store import CandidateEntry, Ledger, Review, RunStatus
 from evolve.workspace import Workspace, starting_files, write_files
 
-PLUGIN = '''
+PLUGIN = """
 import hashlib
 from dataclasses import replace
 from pathlib import Path
@@ -61,7 +61,7 @@ class Chores:
 
     def open(self, task, trial):
         return self._inner.open(task, trial)
-'''
+"""
 RUN, NAME = "chores-001", "chores-001-01"
 SETTINGS = ("environment=chores", "iterations=1", "proposer.kind=handoff")
 HINT = '[[system]]\nid = "contract.hint"\ntext = "HINT: act by calls alone."\nevidence = "two tasks"\n'
@@ -172,7 +172,7 @@ EDITS: dict[str, Callable[[Path], object]] = {
 def test_a_change_while_a_candidate_is_measured_stops_the_run_unscored(
     workspace: Workspace, data: Path, edit: Callable[[Path], object]
 ) -> None:
-    """Files are read anew, so an edit in the middle of a stage is seen; that stage is not written down, nor any verdict."""
+    """Files are read anew, so an edit within a stage is seen; neither that stage nor a verdict is on record."""
     with pytest.raises(RulerChanged, match="the code, the data or the scorer of the environment") as caught:
         small_run.run(workspace, *SETTINGS, resume=RUN, model=meddling(workspace, lambda: edit(data)))
     assert caught.value.exit_code == 2
@@ -204,7 +204,7 @@ def accepted(workspace: Workspace) -> Workspace:
 
 
 def test_accept_compares_the_ruler_too(accepted: Workspace, data: Path) -> None:
-    """What changed between the verdict and the accept refuses it; so does a ruler that was edited, forged or removed."""
+    """What changed between verdict and accept refuses it; so does a ruler that was edited, forged or removed."""
     data.write_text('{"mug": 4}')
     with pytest.raises(RulerChanged, match="the code, the data or the scorer"):
         accept(accepted)

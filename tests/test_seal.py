@@ -203,7 +203,7 @@ SAYS = {
 def test_a_transcript_with_a_canary_ends_the_run(
     tmp_path: Path, says: str, passed_on: list[str], place: str | None
 ) -> None:
-    """An agent that read the ledger, or that was given all variables, says so in its transcript; a scrubbed one cannot."""
+    """An agent that read the ledger, or was given all variables, tells it in its transcript; a scrubbed one cannot."""
     workspace = small_run.make_workspace(tmp_path / "ws")
     program = tmp_path / "bin" / "stub-agent"
     program.parent.mkdir()

@@ -32,7 +32,10 @@ def run_command(arguments: Sequence[str]) -> int:
 
 
 def exit_code(error: BaseException) -> int:
-    """Return the exit code of an error: 2 the user's, 4 the world's, 5 a spent budget, 6 a broken seal, 130 interrupted, 1 ours."""
+    """Return the exit code of an error.
+
+    2 the user's, 4 the world's, 5 a spent budget, 6 a broken seal, 130 an interruption, 1 ours.
+    """
     if isinstance(error, EvolveError):
         return error.exit_code
     if isinstance(error, KeyboardInterrupt):

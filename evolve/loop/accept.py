@@ -6,6 +6,7 @@ from datetime import datetime
 
 from evolve.assembly import make_environment
 from evolve.errors import RulerChanged, StoreError, UserError
+from evolve.loop.trial_rows import require_trials
 from evolve.records import Candidate, Decision, Verdict
 from evolve.repository import Repository, Trailers, accept_candidate, harness_folder, run_branch
 from evolve.ruler import Ruler, measure, require_unchanged
@@ -38,9 +39,7 @@ def commit_message(candidate: Candidate) -> str:
     return f"{short}\n\n{proposal.hypothesis}\n\n{origin}"
 
 
-def seal_accepted(
-    repository: Repository, candidate: Candidate, verdict: Verdict, *, ruler: str, date: datetime
-) -> str:
+def seal_accepted(repository: Repository, candidate: Candidate, verdict: Verdict, *, ruler: str, date: datetime) -> str:
     """Return the commit of an accepted candidate on its parent, with trailers; the same arguments give the same one.
 
     Args:
@@ -70,6 +69,7 @@ def take(repository: Repository, ledger: Ledger, candidate_id: str, *, date: dat
     verdict = _accepted_verdict(ledger, entry)
     ruler = _checked_ruler(ledger, entry.candidate)
     _check_evidence(repository, ledger, entry, verdict, ruler)
+    require_trials(ledger, entry.candidate, verdict)
     commit = accept_candidate(
         repository,
         entry.candidate,

@@ -10,6 +10,7 @@ from evolve.loop import checks, trials
 from evolve.loop.context import Incumbent, RunContext
 from evolve.loop.exam import Exam
 from evolve.loop.numbering import first_trial
+from evolve.loop.trial_rows import with_trials
 from evolve.progress import Staged
 from evolve.records import Candidate, Decision, StageResult, Usage, Verdict
 from evolve.repository import add_worktree, harness_folder, remove_worktree
@@ -50,7 +51,7 @@ async def _run_stages(exam: Exam) -> list[StageResult]:
     results: list[StageResult] = []
     await exam.run.require_ruler()
     for stage in STAGES:
-        found = await stage(exam)
+        found = with_trials(exam, await stage(exam))
         await exam.run.require_ruler()
         result = exam.run.ledger.save_stage(exam.candidate.candidate_id, found)
         exam.run.progress.report(Staged(exam.candidate.candidate_id, result))

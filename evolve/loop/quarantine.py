@@ -11,7 +11,6 @@ from evolve.records import Candidate, Proposal
 from evolve.repository import Collected
 from evolve.store import Review
 
-
 CLOCK_STEP_S = 1.0
 """File systems may keep times in whole seconds."""
 
@@ -30,7 +29,8 @@ def quarantining(run: RunContext, candidate: Candidate) -> Iterator[None]:
         for name in names:
             run.ledger.quarantine(name, str(found))
         told = f"{', '.join(names)} is under quarantine" if names else "no candidate of this run is at fault"
-        raise CanaryFound(f"{found}; {told} (candidate {candidate.candidate_id} was under test)", arm=found.arm) from found
+        message = f"{found}; {told} (candidate {candidate.candidate_id} was under test)"
+        raise CanaryFound(message, arm=found.arm) from found
 
 
 def refuse_quarantined(run: RunContext) -> None:

@@ -34,7 +34,7 @@ class Commitments(Store):
             if row.digest != digest:
                 raise SealError(
                     f"the held-out tasks of {environment} are not those that this workspace committed itself to on "
-                    f"{row.made_at}: they have digest {digest}, the commitment is {row.digest}; restore its data and code"
+                    f"{row.made_at}: they have digest {digest}, the commitment is {row.digest}; restore data and code"
                 )
             return _entry(row)
 

@@ -105,7 +105,7 @@ class Store:
 
     @property
     def canary(self) -> str:
-        """The secret text that lies in this ledger and must be seen nowhere else; empty in one from before version 2."""
+        """The secret text that lies in this ledger and must be seen nowhere else; empty in one of schema 1."""
         with self._reading() as session:
             row = session.get(InfoRow, _CANARY_KEY)
             return row.value if row else ""

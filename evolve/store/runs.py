@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from sqlalchemy import bindparam, func, insert, update
+from sqlalchemy import Column, bindparam, func, insert, update
 from sqlmodel import Session, col, select
 
 from evolve.errors import SealError, UserError
@@ -86,13 +87,22 @@ class Runs(Store):
 
     def places(self, episode_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
         """Return, for those of the episodes that are done, the trace file and the byte at which the episode begins."""
-        found = {}
-        wanted = select(_EPISODES.c.episode_id, _EPISODES.c.trace_path, _EPISODES.c.trace_offset)
+        rows = self._done(episode_ids, _EPISODES.c.trace_path, _EPISODES.c.trace_offset)
+        return {name: (path, offset) for name, path, offset in rows}
+
+    def scores(self, episode_ids: Sequence[str]) -> dict[str, tuple[float | None, bool]]:
+        """Return, for those of the episodes that are done, the score and whether it was a success."""
+        rows = self._done(episode_ids, _EPISODES.c.score, _EPISODES.c.success)
+        return {name: (score, bool(success)) for name, score, success in rows}
+
+    def _done(self, episode_ids: Sequence[str], *columns: Column[Any]) -> list[Any]:
+        """Return columns of those of the episodes that are done, the id first."""
+        found: list[Any] = []
+        wanted = select(_EPISODES.c.episode_id, *columns)
         with self._reading() as session:
             for start in range(0, len(episode_ids), _AT_ONCE):
                 some = _EPISODES.c.episode_id.in_(episode_ids[start : start + _AT_ONCE])
-                rows = session.connection().execute(wanted.where(some, _EPISODES.c.status == "done"))
-                found.update({name: (path, offset) for name, path, offset in rows})
+                found += session.connection().execute(wanted.where(some, _EPISODES.c.status == "done"))
         return found
 
     def episode_row(self, episode_id: str) -> EpisodeEntry | None:

@@ -185,3 +185,45 @@ def test_a_plan_takes_the_noise_that_a_control_measured(waiting: Workspace) -> N
     assert after.expected.measured_on == gate_story.RUN
     assert after.expected.episodes < after.episodes_at_most
     assert gate_story.RUN in outlook_text(after)
+
+
+ROWS = {
+    "a score of the candidate": "UPDATE episodes SET score = 1.0, success = 1 WHERE episode_id = (SELECT e.episode_id "
+    "FROM episodes e JOIN run_episodes r ON r.episode_id = e.episode_id WHERE r.arm <> '' AND e.success = 0 LIMIT 1)",
+    "a score of the incumbent": "UPDATE episodes SET score = 0.0, success = 0 WHERE episode_id = (SELECT e.episode_id "
+    "FROM episodes e JOIN run_episodes r ON r.episode_id = e.episode_id WHERE r.arm = '' AND r.purpose = 'paired_test' "
+    "AND e.success = 1 LIMIT 1)",
+}
+
+
+@pytest.mark.parametrize("statement", ROWS.values(), ids=ROWS.keys())
+def test_a_changed_trial_is_refused(accepted: Workspace, statement: str) -> None:
+    """The verdict is bound to each score that it rests on, of both arms."""
+    change(accepted, statement)
+    with pytest.raises(StoreError, match="are not those that its verdict rests on"):
+        accept(accepted)
+
+
+def test_a_removed_trial_is_refused(accepted: Workspace) -> None:
+    """One bad trial less is a better mean, and another evidence."""
+    bad = "SELECT e.episode_id FROM episodes e JOIN run_episodes r ON r.episode_id = e.episode_id"
+    change(
+        accepted,
+        f"DELETE FROM run_episodes WHERE arm = '{NAME}' AND purpose = 'paired_test' AND episode_id = "
+        f"({bad} WHERE r.arm = '{NAME}' AND e.success = 0 AND r.purpose = 'paired_test' LIMIT 1)",
+    )
+    with pytest.raises(StoreError, match="are not those that its verdict rests on"):
+        accept(accepted)
+
+
+def test_a_trace_and_its_row_must_agree(tmp_path: Path) -> None:
+    """A score edited on one side only, before a run is resumed, stops the run instead of entering its verdict."""
+    workspace = begin(tmp_path)
+    propose(workspace, {"contract.toml": USEFUL})
+    change(
+        workspace,
+        "UPDATE episodes SET score = 0.0, success = 0 WHERE episode_id = "
+        "(SELECT episode_id FROM episodes WHERE success = 1 AND split = 'train' LIMIT 1)",
+    )
+    with pytest.raises(StoreError, match="do not agree on episode"):
+        judge(workspace)

@@ -13,7 +13,6 @@ from evolve.harness.worker.replies import FaultKind, RuleDeclaration, RuleReply,
 from evolve.harness.worker.tiers import Tier
 from evolve.records import Json, Layer
 
-
 REPLY = "a reply of the harness"
 
 
