@@ -47,13 +47,15 @@ class Times:
         return {f"{act}_ms": round(statistics.median(taken), 2) for act, taken in self.taken.items()}
 
 
-def succeeded(bench: DbBench, task: Task, calls: Sequence[Call], times: Times) -> bool:
+def succeeded(bench: DbBench, task: Task, calls: Sequence[Call], times: Times) -> tuple[bool, bool]:
+    """Say whether a task is a success before anything is done, and after the calls."""
     session = times.of("open", bench.open, task, 0)
+    before = session.score().success
     for call in calls:
         times.of("step", session.step, call)
-    score = session.score()
+    after = session.score().success
     times.of("close", session.close)
-    return score.success
+    return before, after
 
 
 def play(folder: str, engine: str) -> dict[str, object]:
@@ -61,9 +63,10 @@ def play(folder: str, engine: str) -> dict[str, object]:
     entries = {entry.task_id: entry for entry in open_entries(BenchmarkData(BENCHMARK, folder))}
     tasks = [*bench.tasks(Split.TRAIN), *bench.tasks(Split.GUARD)]
     times, started = Times(), time.perf_counter()
-    missed = [task.task_id for task in tasks if not succeeded(bench, task, gold_calls(entries[task.task_id]), times)]
+    gold = [succeeded(bench, task, gold_calls(entries[task.task_id]), times) for task in tasks]
     seconds = round(time.perf_counter() - started, 2)
-    empty = [task for task in tasks if succeeded(bench, task, [EMPTY], Times())]
+    missed = [task.task_id for task, (_, is_right) in zip(tasks, gold, strict=True) if not is_right]
+    empty = [task for task in tasks if succeeded(bench, task, [EMPTY], Times())[1]]
     return {
         "benchmark": "dbbench",
         "engine": bench.card.version,
@@ -71,7 +74,7 @@ def play(folder: str, engine: str) -> dict[str, object]:
         "not_offered": sorted(set(entries) - {task.task_id for task in tasks}),
         "gold": len(tasks) - len(missed),
         "missed": missed,
-        "silent": sum(succeeded(bench, task, [], Times()) for task in tasks),
+        "silent": sum(is_right for is_right, _ in gold),
         "empty_answer_to_questions": sum(task.family not in CHANGES for task in empty),
         "empty_answer_to_changes": sum(task.family in CHANGES for task in empty),
         "gold_s": seconds,

@@ -25,6 +25,7 @@ from evolve.errors import ConfigError, SealError, UserError
 from evolve.records import Call, ErrorKind, Look, Observation, Split, Task
 
 pytest.importorskip("sqlglot", reason="the extra dbbench is not installed")
+pytestmark = pytest.mark.benchmark_data
 Begin = Callable[[DbBench, Task], DbSession]
 LOOK = Look(
     look_id="look-1",

@@ -71,6 +71,7 @@ def tasks_of(bench: DbBench) -> list[Task]:
     return [*bench.tasks(Split.TRAIN), *bench.tasks(Split.GUARD)]
 
 
+@pytest.mark.benchmark_data
 def test_gold_solves_the_tasks(bench: DbBench, folder: Path) -> None:
     """The benchmark's SQL and labels reach 1.0 on the server; what it cannot hold is not offered, and named here."""
     entries = {entry.task_id: entry for entry in open_entries(BenchmarkData(BENCHMARK, folder))}
@@ -86,6 +87,7 @@ def test_gold_solves_the_tasks(bench: DbBench, folder: Path) -> None:
     assert missed == []
 
 
+@pytest.mark.benchmark_data
 def test_the_record_names_the_server(bench: DbBench, folder: Path) -> None:
     """Card and digest of the two engines differ, and the version says which server it was."""
     assert re.search(r"mariadb \d+\.\d+\.\d+", bench.card.version)
@@ -117,6 +119,7 @@ def test_errors_are_written_as_the_connector_writes_them(database: MysqlDatabase
     assert database.run("SELECT 1").text == "[(1,)]"
 
 
+@pytest.mark.benchmark_data
 def test_recorded_error_strings_come_out(database: MysqlDatabase, folder: Path) -> None:
     """Each recorded statement fails with the recorded code and words, but for the SQLSTATE and the database's name."""
     recorded = json.loads((folder / "error_strings_mariadb_pymysql.json").read_text("utf-8"))
@@ -168,6 +171,7 @@ def test_a_table_that_is_gone_has_no_rows(database: MysqlDatabase) -> None:
     assert database.rows_as_text() is None
 
 
+@pytest.mark.benchmark_data
 def test_sessions_do_not_see_each_other(bench: DbBench) -> None:
     """Sixteen sessions at once, each with an account that sees its own database only."""
     task = next(task for task in bench.tasks(Split.TRAIN) if task.family == "UPDATE")
@@ -214,10 +218,9 @@ def test_a_server_that_cannot_be_used_is_said_without_the_password(address: str,
     assert "hunter2" not in repr(Address("root", "hunter2", "localhost", 3306, None))
 
 
-def test_a_server_that_is_gone_breaks_the_environment(tmp_path_factory: pytest.TempPathFactory, url: str) -> None:
+def test_a_server_that_is_gone_breaks_the_environment(url: str) -> None:
     """What the server fails to do is no observation: the attempt is retried and never scored."""
     engine = MysqlEngine(url)
-    gone = Address("root", "", "localhost", 3306, str(tmp_path_factory.mktemp("gone") / "socket"))
-    engine.address = gone
+    engine.address = Address("root", "", "127.0.0.1", 1, None)
     with pytest.raises(EnvironmentBroken, match="does not do its part"):
         engine.open(TABLE)

@@ -36,8 +36,9 @@ def values_of(answer: object) -> list[str]:
     parsed = _parsed(text)
     if parsed is None:
         return [_comparable(piece) for piece in _pieces(text[1:-1])]
-    if text == answer and all(isinstance(row, tuple) for row in parsed):
-        parsed = [row for row in parsed if len(row) == 1]  # rows as they were shown; wider ones hold no single value
+    rows = [row for row in parsed if isinstance(row, tuple)]
+    if text == answer and len(rows) == len(parsed):
+        parsed = [row for row in rows if len(row) == 1]  # rows as they were shown; wider ones hold no single value
     return [_comparable(value) for value in parsed]
 
 
