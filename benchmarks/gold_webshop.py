@@ -153,8 +153,8 @@ def main(folder: str) -> int:
         }
     report["peak_memory_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(orjson.dumps(report, option=orjson.OPT_INDENT_2).decode())
-    pages = report["titles_words"]["recorded"]
-    return int(pages["pages"] != pages["same_pages"] or report["searches_own_words"]["same_page"] != len(reference))
+    pages, found = report["titles_nouns"]["recorded"], report["searches_own_words"]
+    return int(pages["pages"] != pages["same_pages"] or found["same_page"] != found["searches"])
 
 
 if __name__ == "__main__":

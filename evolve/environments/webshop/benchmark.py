@@ -51,15 +51,15 @@ BENCHMARK = Benchmark(
         ),
     ),
     fetch=(
-        "git clone https://github.com/ZihanWang314/webshop-minimal {folder}/checkout",
-        "git -C {folder}/checkout checkout ec82552",
-        "cd {folder}/checkout/webshop_minimal && python ../setup_search_engine.py",
-        f"cp {{folder}}/checkout/webshop_minimal/search_engine/resources_1k/documents.jsonl {{folder}}/{PRODUCTS}",
+        "git clone https://github.com/princeton-nlp/WebShop {folder}/checkout",
+        "cd {folder}/checkout && git checkout 64fa2a5 && ./setup.sh -d small",
+        f"cp {{folder}}/checkout/search_engine/resources_1k/documents.jsonl {{folder}}/{PRODUCTS}",
         "python -m evolve.environments.webshop.divide GOALS.json.gz {folder}",
     ),
     extra=EXTRA,
     modules=("nltk", "rapidfuzz"),
     notes=(
+        "Upstream's setup needs an environment of its own: Python 3.8, conda and Java; playing here needs none of them. "
         "Upstream draws prices and price limits anew in each process, so goals are compared across runs from a fixed "
         "file only: GOALS.json.gz stands for the full list of 6,910 that the last command divides. With the extra "
         "webshop-nouns titles are compared by their nouns, as upstream does; the scorer's version says which it was."
