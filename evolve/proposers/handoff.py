@@ -10,6 +10,7 @@ from pathlib import Path
 from evolve.proposers.command import task_prompt
 from evolve.proposers.proposal_file import fingerprint, has_proposal, read_proposal
 from evolve.protocols import Assignment, Proposed
+from evolve.repository import start_throwaway_history
 
 _BASELINE = "workspace.sha256"
 
@@ -41,6 +42,7 @@ class HandoffProposer:
         """
         baseline = assignment.evidence / _BASELINE
         if not baseline.exists():
+            start_throwaway_history(assignment.workspace)
             (assignment.evidence / "task.md").write_text(task_prompt(assignment, self._templates), "utf-8")
             baseline.write_text(fingerprint(assignment.workspace), "ascii")
         if not has_proposal(assignment.workspace):

@@ -93,6 +93,6 @@ def _read_regular(path: Path) -> bytes:
         raise ProposerError(f"{path.name} cannot be read: {error.strerror}") from error
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_PROPOSAL:
-            raise ProposerError(f"{path.name} must be a regular file of at most {_LARGEST_PROPOSAL} bytes")
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_PROPOSAL or status.st_nlink > 1:
+            raise ProposerError(f"{path.name} must be a regular file of its own, of at most {_LARGEST_PROPOSAL} bytes")
         return file.read(_LARGEST_PROPOSAL)

@@ -169,7 +169,8 @@ def _spellings(paths: Iterable[str]) -> dict[str, set[str]]:
 
 
 def _printable(path: str) -> str:
-    return path.encode("utf-8", "backslashreplace").decode("utf-8")
+    """Return a path that drives no terminal and has a UTF-8 form."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in path)
 
 
 def _folded(path: str) -> str:

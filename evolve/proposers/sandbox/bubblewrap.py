@@ -45,6 +45,7 @@ class Bubblewrap:
             *(*self._size, "--tmpfs", "/tmp"),  # noqa: S108  a private one
             *_system(room),
             *_places(room),
+            *("--remount-ro", "/"),
             *("--chdir", str(room.folder), "--", *command),
         ]
 
