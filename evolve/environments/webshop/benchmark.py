@@ -59,7 +59,7 @@ BENCHMARK = Benchmark(
     extra=EXTRA,
     modules=("nltk", "rapidfuzz"),
     notes=(
-        "Upstream's setup needs an environment of its own: Python 3.8, conda and Java; playing here needs none of them. "
+        "Upstream's setup needs conda and Java, best in an environment of its own; playing here needs neither. "
         "Upstream draws prices and price limits anew in each process, so goals are compared across runs from a fixed "
         "file only: GOALS.json.gz stands for the full list of 6,910 that the last command divides. With the extra "
         "webshop-nouns titles are compared by their nouns, as upstream does; the scorer's version says which it was."
