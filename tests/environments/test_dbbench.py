@@ -158,7 +158,12 @@ def test_a_prefix_has_all_common_families(folder: Path) -> None:
             "Invalid function call. Please call a tool instead.",
             ErrorKind.UNKNOWN_TOOL,
         ),
-        (Call(tool=EXECUTE.name, arguments={"sql": "SELECT 1"}), "[(1,)]", None),
+        (
+            Call(tool=EXECUTE.name, arguments={"sql": "SELECT 1"}),
+            "Error: Failed to parse tool call. Tool call format is incorrect.",
+            ErrorKind.INVALID_ARGS,
+        ),
+        (Call(tool=EXECUTE.name, arguments={"why": "to see", "query": "SELECT 1"}), "[(1,)]", None),
     ],
 )
 def test_what_goes_wrong_is_said_in_the_benchmarks_words(

@@ -67,14 +67,13 @@ class DbSession:
         return TOOLS
 
     def step(self, call: Call) -> Observation:
-        """Run a statement or judge an answer. As upstream, the first argument counts, whatever its name."""
+        """Run a statement or judge an answer; arguments beside the tool's own are not looked at."""
         if self._verdict is not None:
             return _closed()
-        argument = next(iter(call.arguments.values()), None)
         if call.tool == EXECUTE.name:
-            return self._execute(argument)
+            return self._execute(call.arguments.get("query"))
         if call.tool == COMMIT.name:
-            return self._commit(argument, is_given=bool(call.arguments))
+            return self._commit(call.arguments.get("answers"), is_given="answers" in call.arguments)
         return Observation(text=NO_SUCH_TOOL, error_kind=ErrorKind.UNKNOWN_TOOL)
 
     def say(self, text: str) -> Observation:
