@@ -22,8 +22,8 @@ def demo(
 ) -> None:
     """Run everything once: init, run, accept, freeze, evaluate, report.
 
-    It plays the built-in environments that a recording is shipped for. Completions are recordings of a real local
-    model, so it needs no key, no network and no model. With --live the same runs ask a model served by llama.cpp.
+    It plays the built-in environments. Completions are recordings of a real local model, so it needs no key, no
+    network and no model. With --live the same runs ask a model served by llama.cpp.
     """
     from evolve.cli.demonstration import demo_text, run_demo
     from evolve.cli.output import show
