@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -176,10 +177,11 @@ def to_its_own_model(world):
 
 @attack
 def cloned(world):
-    target = os.path.join(os.environ.get("TMPDIR", "/tmp"), "clone-of-everything")
-    shutil.rmtree(target, ignore_errors=True)
+    target = tempfile.mkdtemp()
     said = run("git", "-c", "safe.directory=*", "clone", "--quiet", "file://" + world["repository"], target)
-    return said + every_file(target)
+    brought = every_file(target)
+    shutil.rmtree(target)
+    return said + brought
 
 
 @attack
