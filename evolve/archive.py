@@ -100,10 +100,8 @@ class Archive:
             episode = self._traces.read(*place)
             told = (episode.score.value if episode.score else None, episode.is_success)
             if episode.episode_id != name or scores[name] != told:
-                raise StoreError(
-                    f"trace {place[0]}, byte {place[1]}, and the ledger do not agree on episode {name}: one was altered; "
-                    "restore both from a copy"
-                )
+                where = f"trace {place[0]}, byte {place[1]}"
+                raise StoreError(f"{where}, and the ledger do not agree on episode {name}; restore both from a copy")
             yield name, episode
 
     def _enter_known(self, episodes: Sequence[Episode], enter: Enter) -> None:

@@ -10,8 +10,8 @@ PACKAGE = Path(__file__).parent.parent / "evolve"
 LAYERS = [
     {"errors", "rules", "disk"},
     {"records"},
-    {"protocols", "resources", "prompts", "secrets", "canaries", "lock", "models.settings", "gate", "predictions"},
-    {"config", "harness", "environments", "models", "repository", "traces", "store"},
+    {"protocols", "resources", "prompts", "secrets", "lock", "models.settings", "gate", "predictions"},
+    {"config", "harness", "environments", "models", "repository", "traces", "store", "canaries"},
     {"agent", "classify", "evidence", "freeze", "seal", "ruler", "progress", "workspace", "proposers"},
     {"archive"},
     {"rollout"},

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import small_run
@@ -228,7 +229,7 @@ def test_accept_compares_the_ruler_too(accepted: Workspace, data: Path) -> None:
 def test_each_part_that_changed_is_named() -> None:
     """Tasks, limits, sampling, gate and strength cap are each part of the ruler, and said with both values."""
     model = ModelFingerprint(model_id="m", endpoint="openai", protocol="tools", sampling={"temperature": 0.7})
-    parts = {"model": model, "harness": {"cap": "rewrite"}, "gate": {"policy": "standard"}}
+    parts: dict[str, Any] = {"model": model, "harness": {"cap": "rewrite"}, "gate": {"policy": "standard"}}
     before = measure(create({}), **parts)
     assert changes(before, measure(create({}), **parts)) == []
     warmer = model.model_copy(update={"sampling": {"temperature": 1.0}})

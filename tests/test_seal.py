@@ -149,13 +149,15 @@ def test_a_request_with_a_canary_is_not_sent(tmp_path: Path) -> None:
 
 
 def test_an_episode_with_a_canary_is_not_written(tmp_path: Path) -> None:
-    """A model that knows it (from its training, or from a leak) is noticed, and no trace repeats what it said."""
+    """A model that knows it is noticed even by its last words, which no request repeats, and no trace repeats them."""
+    last = create({}).card.step_limit - 1
 
-    def knowing(_: ModelRequest) -> Completion:
-        return reply_text(f"I remember {CANARY.upper()}")
+    def knowing(request: ModelRequest) -> Completion:
+        is_last = sum(message["role"] == "assistant" for message in request.messages) == last
+        return reply_text(f"I remember {CANARY.upper()}" if is_last else "I think.")
 
     workspace = small_run.make_workspace(tmp_path / "ws")
-    with pytest.raises(CanaryFound):
+    with pytest.raises(CanaryFound, match="an episode on task"):
         small_run.run(workspace, *BY_HAND, model=small_run.scripted(knowing))
     assert [path for path in workspace.traces.rglob("train/*.jsonl") if path.stat().st_size] == []
 

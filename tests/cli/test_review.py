@@ -111,11 +111,11 @@ def test_frozen_version_is_evaluated_and_each_look_is_told(evolve, workspace):
     """`freeze` tags, `evaluate` compares base and frozen on held-out tasks, and a second look says of the first."""
     add_accepted(workspace)
     evolve("accept", "1", "-C", workspace)
-    frozen = evolve("freeze", "household", "--name", "v1", "-C", workspace, "--json").document
+    config = ("-C", workspace, "--config", workspace / "my.toml")
+    frozen = evolve("freeze", "household", "--name", "v1", *config, "--json").document
     assert frozen["manifest"]["origin"]["candidate"] == "household-001-01"
     assert frozen["manifest"]["heldout_commitment"]
-    assert evolve("freeze", "household", "--name", "v1", "-C", workspace, "--json").document == frozen
-    config = ("-C", workspace, "--config", workspace / "my.toml")
+    assert evolve("freeze", "household", "--name", "v1", *config, "--json").document == frozen
     assert evolve("evaluate", "v1", *config, "--dry-run", "--json").document["looks"] == []
     first = evolve("evaluate", "v1", *config, "--json").document
     assert (first["base"]["n"], first["frozen"]["n"], first["look"]["number"]) == (3, 3, 1)
