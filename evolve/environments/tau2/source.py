@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import orjson
 
@@ -103,9 +103,18 @@ class Source:
         return version
 
     @cached_property
+    def training(self) -> dict[str, Json]:
+        """The tasks of the official training side, by id.
+
+        Raises:
+            ConfigError: the file is not there, does not read or lacks a task.
+        """
+        return self._side("train")
+
+    @cached_property
     def training_digest(self) -> str:
         """SHA-256 of the training tasks, sorted by official id."""
-        return digest_of([task for _, task in sorted(self.side("train").items())])
+        return digest_of([task for _, task in sorted(self.training.items())])
 
     def of_split(self, split: Split) -> dict[str, Json]:
         """Return the tasks of a split by official id, in the order of the official split.
@@ -114,16 +123,15 @@ class Source:
             ConfigError: the file is not there or does not read.
         """
         if split is Split.HELDOUT:
-            return self.side("test")
-        training = self.side("train")
-        guard = guard_ids(training)
-        return {name: task for name, task in training.items() if (name in guard) == (split is Split.GUARD)}
+            return self._side("test")
+        guard = guard_ids(self.training)
+        return {name: task for name, task in self.training.items() if (name in guard) == (split is Split.GUARD)}
 
     def has_heldout(self) -> bool:
         """Say whether the held-out tasks are here."""
         return self._data.has(self._path("test"))
 
-    def side(self, side: Side) -> dict[str, Json]:
+    def _side(self, side: Side) -> dict[str, Json]:
         """Return the tasks of one side of the official split, in its order; the other side is not kept.
 
         Raises:
@@ -142,8 +150,8 @@ class Source:
         if self._data.has(f"{self.domain}/{WHOLE}"):
             return f"{self.domain}/{WHOLE}"
         names = PARTS[self.domain]
-        wanted = [self._wanted] if self._wanted in names else list(names)
-        paths = [f"{self.domain}/{names[version or '']}" for version in wanted]
+        wanted = [name for version, name in names.items() if version == self._wanted] or list(names.values())
+        paths = [f"{self.domain}/{name}" for name in wanted]
         training = [path for path in paths if self._data.has(path.format(side="train"))]
         return (training or paths)[0].format(side=side)
 
@@ -161,9 +169,8 @@ def guard_ids(training: Mapping[str, Json]) -> set[str]:
     return {name for names in families.values() for name in names[: round(len(names) / GUARD_SHARE)]}
 
 
-def _json(content: bytes, path: str) -> Json:
+def _json(content: bytes, path: str) -> Any:
     try:
-        read: Json = orjson.loads(content)
+        return orjson.loads(content)
     except orjson.JSONDecodeError as error:
         raise ConfigError(f"{path} is no JSON: {error}") from error
-    return read
