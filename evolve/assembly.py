@@ -30,7 +30,7 @@ from evolve.proposers.sandbox import OUTSIDE, Enclosure, choose_sandbox
 from evolve.protocols import Environment, Model, Proposer
 from evolve.records import Usage
 from evolve.rollout import RolloutLimits
-from evolve.secrets import secret_values
+from evolve.secrets import private_memory, secret_values
 from evolve.store import Ledger
 from evolve.store.connection import utc_now
 from evolve.traces import Traces
@@ -150,6 +150,8 @@ async def open_bench(
 ) -> AsyncIterator[Bench]:
     """Open environment, model, cache and worker pool, and close them in the right order.
 
+    Meanwhile other processes of the user cannot look into this one, which holds keys and knows sealed tasks.
+
     Args:
         environ: where keys are read from; no worker and no proposer gets it.
         spent: what the ledger knows that the run had used before, against its budget.
@@ -165,6 +167,7 @@ async def open_bench(
     archive = Archive(ledger, traces)
     try:
         with (
+            private_memory(),
             planted_variables(environ, ledger.canary) as planted,
             CompletionCache(workspace.completions(model.fingerprint.digest)) as cache,
         ):

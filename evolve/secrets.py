@@ -1,10 +1,16 @@
-"""Finds what looks like a credential in text that is about to be stored. It never prints what it finds."""
+"""Keeps credentials where they belong: finds them in text that is about to be stored, closes the memory that holds them.
+
+It never prints what it finds.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import json
 import re
-from collections.abc import Collection, Mapping
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 REMOVED = "[secret removed]"
@@ -33,6 +39,8 @@ _MARKS = (
     *(b"AKIA", b"ASIA", b"AIza", b"npm_", b"pypi-", b"eyJ", b"PRIVATE KEY"),
 )
 """Each shape holds one of these. Looking for them is a hundred times faster than looking for the shapes."""
+
+_PR_GET_DUMPABLE, _PR_SET_DUMPABLE = 3, 4
 
 
 def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -68,3 +76,23 @@ def scrub(value: Any, values: Collection[str] = ()) -> Any:
     if isinstance(value, dict):
         return {remove_secrets(key, values): scrub(item, values) for key, item in value.items()}
     return value
+
+
+@contextmanager
+def private_memory() -> Iterator[bool]:
+    """Refuse other processes a look into this one while the block lasts; gives False where the system cannot.
+
+    On Linux a process of the same user, a child above all, then reads neither memory nor variables of this one, no
+    debugger attaches, and no core is dumped. Programs that are started are as ever. Root reads everything anyway.
+    """
+    if sys.platform != "linux":
+        yield False
+        return
+    control = ctypes.CDLL(None, use_errno=True).prctl
+    before = control(_PR_GET_DUMPABLE, 0, 0, 0, 0)
+    control(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    try:
+        yield control(_PR_GET_DUMPABLE, 0, 0, 0, 0) == 0
+    finally:
+        if before == 1:
+            control(_PR_SET_DUMPABLE, 1, 0, 0, 0)

@@ -16,7 +16,7 @@ LAYERS = [
     {"archive"},
     {"rollout"},
     {"assembly", "loop", "evaluate"},
-    {"report", "doctor", "bench"},
+    {"report", "doctor", "redteam", "bench"},
     {"cli"},
 ]
 
