@@ -47,7 +47,7 @@ def problem(**parts: object) -> Problem:
 
 
 @contextmanager
-def opened(rootfs: Rootfs, task: Problem | None = None, *, timeout_s: float = 10) -> Iterator[OsSession]:
+def opened(rootfs: Rootfs, task: Problem | None = None, *, timeout_s: float = 30) -> Iterator[OsSession]:
     """Open a session on a task of our own making."""
     session = OsSession(task or problem(), Sandbox(rootfs), timeout_s)
     try:

@@ -26,8 +26,8 @@ from evolve.records import Json
 
 PROGRAMS = ("bwrap", "unshare", "mount")
 LAYER_SIZE = "512m"
-START_S = 20.0
-GRACE_S = 10.0
+START_S = 60.0
+GRACE_S = 30.0
 RIGHTS = (
     *("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL"),
     *("CAP_SETGID", "CAP_SETUID", "CAP_SYS_CHROOT", "CAP_AUDIT_WRITE", "CAP_SETFCAP"),
