@@ -16,7 +16,7 @@ import pytest
 from os_machine import bash, call, environment, opened, problem, rootfs_here
 
 from evolve.environments.os_interaction.benchmark import DEV, TRAIN
-from evolve.environments.os_interaction.gold import play
+from evolve.environments.os_interaction.gold import KNOWN_MISSES, play
 from evolve.environments.os_interaction.problems import Script
 from evolve.environments.os_interaction.rootfs import Rootfs
 from evolve.environments.os_interaction.sandbox import Sandbox
@@ -320,11 +320,11 @@ def test_sixteen_sessions_do_not_touch_each_other(rootfs: Rootfs) -> None:
     assert shown == [f"The output of the OS:\n\n/work\n{n}\n{n}\n" for n in range(16)]
 
 
-@pytest.mark.parametrize(("open_file", "stride"), [(DEV, 3), (TRAIN, 90)])
+@pytest.mark.parametrize(("open_file", "stride"), [(DEV, 2), (TRAIN, 90)])
 def test_gold_succeeds_and_doing_nothing_does_not(
     rootfs: Rootfs, benchmark_data: Folder, open_file: str, stride: int
 ) -> None:
-    """A sample of real tasks: the benchmark's own solution scores 1, finishing at once scores 0."""
+    """A sample of real tasks: the benchmark's own solution scores 1 but for the known misses, doing nothing 0."""
     made = environment(benchmark_data("os_interaction"), rootfs, open_file=open_file)
     tasks = made.tasks(Split.TRAIN)[::stride]
     scores = []
@@ -337,7 +337,7 @@ def test_gold_succeeds_and_doing_nothing_does_not(
             before = idle.score().value
             idle.step(call("finish_action", thought="nothing to do"))
             scores.append((before, idle.score().value, play(made.problem(task), golden).value))
-    assert scores == [(0.0, 0.0, 1.0)] * len(tasks)
+    assert scores == [(0.0, 0.0, float(task.task_id not in KNOWN_MISSES)) for task in tasks]
 
 
 def test_a_task_of_others_is_refused(rootfs: Rootfs, benchmark_data: Folder) -> None:

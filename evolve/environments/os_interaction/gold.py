@@ -6,6 +6,10 @@ from evolve.environments.os_interaction.problems import Problem
 from evolve.environments.os_interaction.session import OUTPUT, OsSession
 from evolve.records import Call, Score
 
+KNOWN_MISSES = {
+    "dev-0008": "the example prints 4.0K, which the benchmark's own check cannot read",
+}
+
 
 def play(problem: Problem, session: OsSession) -> Score:
     """Play gold and score it.
