@@ -228,7 +228,7 @@ def test_a_model_plays_the_customer_once_and_for_all(desks: Desks, tmp_path: Pat
     script = tmp_path / "customer.jsonl"
     script.write_text('{"text": "I want to cancel."}\n{"text": "Fine. ###STOP###"}\n', "utf-8")
     options = {"user": {"model": {"kind": "scripted", "script": str(script)}}, "cache": tmp_path / "kept"}
-    environment = create("airline", {"data": desks.folder, **options})
+    environment = create("retail", {"data": desks.folder, **options})
     assert environment.card.is_blocking
     task = environment.tasks(Split.TRAIN)[0]
     session = environment.open(task, 0)
@@ -239,7 +239,7 @@ def test_a_model_plays_the_customer_once_and_for_all(desks: Desks, tmp_path: Pat
     environment.close()
 
     script.write_text('{"text": "Something else entirely."}\n', "utf-8")
-    again = create("airline", {"data": desks.folder, **options})
+    again = create("retail", {"data": desks.folder, **options})
     repeated = again.open(task, 0)
     assert [repeated.opening.user, repeated.say("Which reservation?").text] == said
     assert again.side_models[0].usage_asked.prompt_tokens == 0
@@ -252,7 +252,7 @@ def test_a_customer_who_says_nothing_is_a_provider_error(desks: Desks, tmp_path:
     script = tmp_path / "silent.jsonl"
     script.write_text('{"text": ""}\n', "utf-8")
     options = {"user": {"model": {"kind": "scripted", "script": str(script)}}, "cache": tmp_path / "kept"}
-    environment = create("airline", {"data": desks.folder, **options})
+    environment = create("retail", {"data": desks.folder, **options})
     with pytest.raises(ProviderError, match="cannot be used"):
         environment.open(environment.tasks(Split.TRAIN)[0], 0)
     environment.close()

@@ -73,7 +73,8 @@ class World:
     def replay(self, actions: list[Json]) -> None:
         """Run gold actions as the benchmark's scorer does: errors are passed over, nothing is brought in line."""
         for action in actions:
-            name, requestor = action["name"], action.get("requestor") or "assistant"
+            name: str = action["name"]
+            requestor: Requestor = action.get("requestor") or "assistant"
             with self._reading(self._kind(name, requestor) == "read"), suppress(Exception):  # 13 of retail's gold fail
                 self._environment.make_tool_call(name, requestor, **deepcopy(action["arguments"]))
 
