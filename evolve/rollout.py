@@ -17,7 +17,7 @@ from evolve.errors import CanaryFound, InfrastructureError, Interrupted, UnseenR
 from evolve.harness.runtime import HarnessRuntime
 from evolve.progress import Finished, Progress, Started
 from evolve.protocols import Environment
-from evolve.records import Episode, Task
+from evolve.records import Episode, Opening, Task
 from evolve.store import Purpose
 
 RETRY_PAUSE_S = 0.5
@@ -143,24 +143,30 @@ class Rollout:
         return await self._errored(name, job, failure)
 
     async def _errored(self, name: str, job: Job, failure: Exception | None) -> Episode:
-        session = await off_loop(self.environment.card, self.environment.open, job.task, job.trial)
-        kind = type(failure).__name__
         words = str(failure) or f"the episode took longer than {self._limits.episode_timeout_s:g} s"
+        return Episode(
+            episode_id=name,
+            task_id=job.task.task_id,
+            environment=self.environment.card.name,
+            family=job.task.family,
+            split=job.task.split,
+            trial=job.trial,
+            model=self.model.fingerprint.digest,
+            harness=job.runtime.digest,
+            status="error",
+            stop="error",
+            opening=await self._opening(job),
+            error=f"{type(failure).__name__}: {words}",
+        )
+
+    async def _opening(self, job: Job) -> Opening:
+        """Return how a lost episode began; where not even that can be had, the task's own words."""
         try:
-            return Episode(
-                episode_id=name,
-                task_id=job.task.task_id,
-                environment=self.environment.card.name,
-                family=job.task.family,
-                split=job.task.split,
-                trial=job.trial,
-                model=self.model.fingerprint.digest,
-                harness=job.runtime.digest,
-                status="error",
-                stop="error",
-                opening=session.opening,
-                error=f"{kind}: {words}",
-            )
+            session = await off_loop(self.environment.card, self.environment.open, job.task, job.trial)
+        except InfrastructureError:
+            return Opening(system="", user=job.task.text)
+        try:
+            return session.opening
         finally:
             session.close()
 

@@ -83,9 +83,10 @@ def test_a_second_time_asks_nothing_and_plays_nothing(stand: Stand) -> None:
 
 
 def test_lost_episodes_are_played_from_kept_completions(stand: Stand) -> None:
-    """Where the ledger is gone but the completions are there, the same episodes come about and nothing is asked."""
+    """Where the ledger was begun anew and the completions are there, the same episodes come about, nothing is asked."""
     first = stand.play(small_run.scripted())
-    (stand.root / "ledger.sqlite").unlink()
+    for part in stand.root.glob("ledger.sqlite*"):
+        part.unlink()
     idle = small_run.scripted()
     again = stand.play(idle)
     assert idle.requests == []
@@ -120,6 +121,18 @@ def test_an_episode_that_cannot_be_played_is_an_error_and_not_a_zero(stand: Stan
     assert (mended.episode_id, mended.status) == (episode.episode_id, "done")
     with stand.ledger() as ledger:
         assert [e.status for e in ledger.episodes(RUN)] == ["done"]
+
+
+def test_a_task_that_cannot_be_opened_is_an_error_too(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An environment that breaks on opening loses the episode; its record has the task's own words as opening."""
+
+    def broken(*_: object) -> None:
+        raise EnvironmentBroken("the simulated user does not answer")
+
+    monkeypatch.setattr("evolve.environments.household.HouseholdEnvironment.open", broken)
+    (episode,) = stand.play(small_run.scripted(), 1)
+    assert (episode.status, episode.opening.system) == ("error", "")
+    assert episode.error == "EnvironmentBroken: the simulated user does not answer"
 
 
 def test_too_many_errors_stop_the_run(stand: Stand) -> None:
