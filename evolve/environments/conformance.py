@@ -163,8 +163,8 @@ def _tools(subject: Subject) -> Iterator[str]:
 def _deterministic(subject: Subject) -> Iterator[str]:
     for task in subject.tasks:
         with closing(subject.open(task)) as one, closing(subject.open(task)) as other:
-            alone = [one.step(call) for call in _nonsense(one.tools, task.task_id)]
-            again = [other.step(call) for call in _nonsense(other.tools, task.task_id)]
+            alone = [one.step(call) for call in nonsense(one.tools, task.task_id)]
+            again = [other.step(call) for call in nonsense(other.tools, task.task_id)]
             if alone != again or one.score() != other.score():
                 yield f"{task.task_id}: the same calls were answered or scored differently"
 
@@ -174,10 +174,10 @@ def _independent(subject: Subject) -> Iterator[str]:
     alone = []
     for task in subject.tasks:
         with closing(subject.open(task)) as session:
-            alone.append([session.step(call) for call in _nonsense(session.tools, task.task_id)])
+            alone.append([session.step(call) for call in nonsense(session.tools, task.task_id)])
     with ExitStack() as stack:
         opened = [stack.enter_context(closing(subject.open(task))) for task in subject.tasks]
-        calls = [list(_nonsense(s.tools, t.task_id)) for s, t in zip(opened, subject.tasks, strict=True)]
+        calls = [list(nonsense(s.tools, t.task_id)) for s, t in zip(opened, subject.tasks, strict=True)]
         turns: list[list[Observation]] = [[] for _ in opened]
         for step in range(NONSENSE_STEPS):
             for session, mine, seen in zip(opened, calls, turns, strict=True):
@@ -211,7 +211,7 @@ def _probes(subject: Subject) -> Iterator[str]:
     """A read-only tool may be probed and changes nothing; any other is refused and changes nothing either."""
     task = subject.tasks[0]
     with closing(subject.open(task)) as plain, closing(subject.open(task)) as probed:
-        for call in _nonsense(plain.tools, task.task_id):
+        for call in nonsense(plain.tools, task.task_id):
             for tool in probed.tools:
                 answer = probed.probe(Call(tool=tool.name, arguments=_arguments(tool, Random(tool.name))))  # noqa: S311
                 if not tool.read_only and answer.error_kind is None:
@@ -226,7 +226,7 @@ def _scores(subject: Subject) -> Iterator[str]:
     mark = subject.made.card.pass_mark
     for task in subject.tasks:
         with closing(subject.open(task)) as session:
-            for call in (None, *_nonsense(session.tools, task.task_id)):
+            for call in (None, *nonsense(session.tools, task.task_id)):
                 if call is not None:
                     session.step(call)
                 first, second = session.score(), session.score()
@@ -252,7 +252,7 @@ def _canary(subject: Subject) -> Iterator[str]:
     for task in subject.tasks:
         with closing(subject.open(task)) as session:
             said = [session.opening.system, session.opening.user, task.text]
-            said += [session.step(call).text for call in _nonsense(session.tools, task.task_id)]
+            said += [session.step(call).text for call in nonsense(session.tools, task.task_id)]
             if any(canary in text for text in said):
                 yield f"{task.task_id}: its canary, a text of hidden data, was shown"
 
@@ -282,7 +282,7 @@ CHECKS: Mapping[str, Callable[[Subject], Iterable[str]]] = {
 }
 
 
-def _nonsense(tools: Sequence[Tool], seed: str) -> list[Call]:
+def nonsense(tools: Sequence[Tool], seed: str) -> list[Call]:
     """Return seeded calls that fit the schemas and mean nothing."""
     random = Random(seed)  # noqa: S311  repeatable on purpose
     chosen = [random.choice(list(tools)) for _ in range(NONSENSE_STEPS)]
