@@ -23,7 +23,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import StaticPool
 from sqlmodel import Session
 
-from evolve.disk import FULL, in_words
+from evolve.disk import FULL, in_words, why_unwritable
 from evolve.errors import StoreError
 from evolve.store.mark import Mark
 from evolve.store.tables import SCHEMA_VERSION, BaitRow, InfoRow, Row
@@ -38,7 +38,8 @@ _MENDING = {
     sqlite3.SQLITE_READONLY: "the file or its folder cannot be written; change the permissions",
     sqlite3.SQLITE_CANTOPEN: "the file cannot be opened; check that it exists and may be read and written",
 }
-
+_DISK_IN_THE_WAY = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
+"""Errors behind which a disk may stand that is full or read-only; SQLite does not tell, so the disk is asked."""
 
 _CANARY_KEY = "canary"
 
@@ -74,6 +75,7 @@ class Store:
         self._turn = threading.RLock()
         self._shared: Session | None = None
         path = _sqlite_path(url)
+        self._folder = path.parent if path else None
         self._name = str(path) if path else make_url(str(url)).render_as_string(hide_password=True)
         self._mark = Mark(path)
         with self._errors():
@@ -156,7 +158,7 @@ class Store:
         try:
             yield
         except DBAPIError as error:
-            raise StoreError(f"ledger {self._name}: {_explain(error)}") from error
+            raise StoreError(f"ledger {self._name}: {_explain(error, self._folder)}") from error
         except OSError as error:
             raise StoreError(f"ledger {self._name}: {in_words(error)}") from error
 
@@ -316,8 +318,9 @@ def _wal_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
-def _explain(error: DBAPIError) -> str:
+def _explain(error: DBAPIError, folder: Path | None) -> str:
     cause: Any = error.orig
     code = getattr(cause, "sqlite_errorcode", None)
-    mending = _MENDING.get(code & 0xFF) if code is not None else None
-    return mending or str(cause)
+    kind = code & 0xFF if code is not None else -1
+    refusal = why_unwritable(folder) if folder and kind in _DISK_IN_THE_WAY else None
+    return in_words(refusal) if refusal else _MENDING.get(kind, str(cause))

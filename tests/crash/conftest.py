@@ -18,8 +18,9 @@ from evolve.records import Json
 
 
 class Undisturbed(NamedTuple):
-    """Every effect of the story in order, those that happened while nobody held the lock, and what is left."""
+    """Every effect of the story in order, those that happened while nobody held the lock, and what is left where."""
 
+    place: Path
     effects: list[Effect]
     unlocked: list[Effect]
     remains: Json
@@ -54,7 +55,7 @@ def undisturbed(processes: ForkServerContext, tmp_path_factory: pytest.TempPathF
 
     ended = watched.watch(processes, place, story.tell, place, decide=decide)
     assert (ended.code, ended.said) == (0, "")
-    return Undisturbed(effects, unlocked, story.remains(place))
+    return Undisturbed(place, effects, unlocked, story.remains(place))
 
 
 def is_free(lock_file: Path) -> bool:

@@ -70,9 +70,8 @@ class FullDisk:
         self.is_full = False
 
     def __call__(self, effect: Effect) -> Fate:
-        point = point_of(effect)
-        if not self.is_full and point in self.left:
-            self.left.remove(point)
+        if not self.is_full and point_of(effect) in self.left:
+            self.left.remove(point_of(effect))
             self.is_full = True
         return errno.ENOSPC if self.is_full and effect.op in GROWING else "go on"
 

@@ -108,6 +108,13 @@ def tell(board: Board, place: Path, last: str = "report") -> None:
         place.with_name(f"{place.name}.told").write_text(str(steps.index(name) + 1))
 
 
+def tell_again(board: Board, place: Path, name: str) -> None:
+    """Do one step of a story that has been told."""
+    os.environ.update(small_run.ENVIRON)
+    board.say(name)
+    STEPS[name](place)
+
+
 def told(place: Path) -> int:
     """Return how many steps have ended."""
     memory = place.with_name(f"{place.name}.told")

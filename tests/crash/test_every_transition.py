@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
+import pytest
 import story
 import watched
 from conftest import Undisturbed
 from fates import GROWING, FullDisk, KillOnce, central_points, point_of
 from transitions import TRANSITIONS, transition_of
+from watched import Effect, Fate
 
 READING = {"WAL file comes and goes", "index of the WAL"}
 """What SQLite makes for those who only read."""
@@ -91,6 +94,21 @@ def test_a_full_disk_is_told_in_one_line_and_loses_nothing(
             assert ended.said.count("the disk is full; free some space") == ended.said.count("\n") == 1, ended.said
     assert disk.left == []
     assert story.remains(place) == undisturbed.remains
+
+
+@pytest.mark.parametrize("step", ["run", "accept", "freeze", "evaluate"])
+def test_a_read_only_workspace_is_told_in_one_line(
+    processes: ForkServerContext, undisturbed: Undisturbed, step: str
+) -> None:
+    """Where nothing can be written a command ends with 4, says so in one line, and leaves all as it was."""
+
+    def refuse(effect: Effect) -> Fate:
+        return errno.EROFS if effect.op != "sync" else "go on"
+
+    ended = watched.watch(processes, undisturbed.place, story.tell_again, undisturbed.place, step, decide=refuse)
+    assert (ended.code, ended.said.count("\n")) == (4, 1), ended.said
+    assert "the file system is read-only; work in another folder" in ended.said
+    assert story.remains(undisturbed.place) == undisturbed.remains
 
 
 def test_a_git_that_outlives_its_evolve_disturbs_nobody(
