@@ -1,4 +1,4 @@
-"""Rewrites what docs/ takes from the code: the command line, the configuration, harness files, the rule API.
+"""Rewrites what docs/ takes from the code: command line, configuration, harness files, rule API, attacks.
 
     python docs/generate.py
 
@@ -12,6 +12,7 @@ import dataclasses
 import inspect
 import json
 import re
+import tomllib
 import types
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
@@ -30,6 +31,7 @@ from evolve.harness.artifact import Limits
 from evolve.harness.worker.child.modules import ALLOWED
 
 DOCS = Path(__file__).parent
+TESTS = DOCS.parent / "tests"
 WIDTH = 100
 BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
 TYPES = {bool: "`true` or `false`", int: "whole number", float: "number", str: "text", Path: "path"}
@@ -109,6 +111,24 @@ def harness_limits() -> str:
 def rule_imports() -> str:
     """Return the modules that rule code may import."""
     return ", ".join(f"`{name}`" for name in ALLOWED)
+
+
+def attacks() -> str:
+    """Return every attack of the red team with its tier, how it came out, and what shows it."""
+    head = ["| case | by | attack | defence | tier | verdict | tests |", "| --- | --- | --- | --- | --- | --- | --- |"]
+    rows = tomllib.loads((TESTS / "redteam" / "cases.toml").read_text("utf-8"))["case"]
+    return "\n".join([*head, *map(_attack, rows)])
+
+
+def _attack(row: Mapping[str, Any]) -> str:
+    verdict = f"{row['verdict']}: {row['note']}" if row.get("note") else row["verdict"]
+    marked = [
+        file for file in sorted((TESTS / "redteam").glob("test_*.py")) if f'case("{row["id"]}")' in file.read_text()
+    ]
+    named = [*(f"redteam/{file.name}" for file in marked), *(name.split("::")[0] for name in row.get("elsewhere", ()))]
+    tests = ", ".join(f"`{name}`" for name in dict.fromkeys(named))
+    cells = (row["id"], row["party"], row["attack"], row["defence"], row["tier"], verdict, tests)
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def rule_api() -> str:
@@ -222,6 +242,7 @@ def _toml(value: Any) -> str:
 
 
 PARTS: Mapping[str, Callable[[], str]] = {
+    "attacks": attacks,
     "command_line": command_line,
     "configuration": configuration,
     "conformance_checks": conformance_checks,

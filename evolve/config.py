@@ -44,7 +44,7 @@ class HarnessSettings(Section):
 
     cap: Strength = Field(default=Strength.REWRITE, description="strongest outcome that a unit may have")
     off: tuple[str, ...] = Field(default=(), description="units or layers switched off, for ablation")
-    isolation: Literal["rlimits", "seccomp", "seccomp+landlock"] = Field(
+    isolation: Literal["rlimits", "seatbelt", "seccomp", "seccomp+landlock"] = Field(
         default="seccomp", description="weakest acceptable tier of the rule worker"
     )
     call_timeout_s: float = Field(default=1.0, gt=0, description="seconds for one call of a rule")

@@ -1,4 +1,4 @@
-"""Keeps credentials where they belong: finds them in text that is about to be stored, closes the memory that holds them.
+"""Keeps credentials in: finds them in text that is about to be stored, and closes the memory that holds them.
 
 It never prints what it finds.
 """

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from worker_play import ESCAPE, HEAD, OPENING, STOCK, Stage, ask, ask_one, delta, rule
+from worker_play import OPENING, STOCK, Stage, ask, ask_one, delta, rule
 
 from evolve.errors import WorkerError
 from evolve.harness.worker import (
@@ -28,9 +28,12 @@ from evolve.harness.worker import (
     call_json,
     delta_json,
     opening_json,
+    seatbelt,
 )
+from evolve.harness.worker.child import probes
 from evolve.harness.worker.child.modules import ALLOWED, LAZY
 from evolve.records import Call, Layer, Observation, ProposedCall, Step, Strength, Tool
+from evolve.redteam.rule_code import ESCAPE, HEAD
 
 IS_LINUX = sys.platform == "linux"
 
@@ -313,6 +316,27 @@ def test_a_layer_that_leaks_does_not_count():
     assert "seccomp (leaks: reach UDP)" in leaky.missing
     with pytest.raises(WorkerError, match="shows nothing"):
         Isolation.of({**report, "before": [], "after": {}})
+
+
+def test_the_profile_of_macos_counts_where_its_self_test_holds():
+    """Not run here: files, processes and network must be shut; memory and names of files may stay open."""
+    report = {"refused": {"SECCOMP": "no such layer"}, "before": [], "after": {}}
+    open_still = ["stat a file", "allocate beyond the limit"]
+    held = Isolation.of({**report, "open": open_still}, is_under_seatbelt=True)
+    assert (held.tier, held.open) == ("seatbelt", tuple(open_still))
+    assert Isolation.of({**report, "open": [*open_still, "reach TCP"]}, is_under_seatbelt=True).tier == "rlimits"
+    with pytest.raises(WorkerError, match="'seatbelt', the configured minimum is 'seccomp'"):
+        held.require("seccomp")
+    assert set(probes.ALL) > seatbelt.SHUT
+
+
+def test_the_profile_of_macos_denies_what_it_does_not_name(tmp_path):
+    """Not run here: everything is denied but reading what the interpreter and the rules need; no network is named."""
+    program, flag, rules, *command = seatbelt.wrapped(["/opt/python", "zygote.py"], [tmp_path])
+    assert (program, flag, command) == ("/usr/bin/sandbox-exec", "-p", ["/opt/python", "zygote.py"])
+    assert rules.splitlines()[1] == "(deny default)"
+    assert f'(subpath "{tmp_path}")' in rules
+    assert not any(word in rules for word in ("network", "mach", "/etc", "file-write*", "/Users"))
 
 
 def test_a_worker_killed_in_mid_call_is_a_crash_for_that_call_only():

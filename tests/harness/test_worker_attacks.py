@@ -6,41 +6,50 @@ it must fail, without them it must succeed, or the test would show nothing.
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import ctypes
+import json
 import os
+import pickle
 import socket
 import struct
+import subprocess
 import sys
+import textwrap
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from worker_play import ESCAPE, HEAD, OPENING, STOCK, Stage, ask_one, rule
+from worker_play import OPENING, STOCK, Stage, ask_one, rule
 
 from evolve.harness.worker import Layers, RuleReply, WorkerPool
 from evolve.harness.worker.child import seccomp
+from evolve.redteam.rule_code import (
+    DESCRIPTORS,
+    ESCAPE,
+    EXECUTABLE,
+    FORKS,
+    HALF_A_SECOND,
+    HEAD,
+    MEMORY,
+    REACHED,
+    READS,
+    SIGNAL,
+    SOCKETS,
+    TWO_GIB,
+    VARIABLES,
+    RuleAttack,
+    socket_attack,
+)
+from evolve.redteam.rules import undefended_words
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel layers are those of Linux")
 CANARY = "REACHED-5d1f"
 Play = Callable[..., RuleReply]
-
-READS = {
-    "open by path": "return Block(sys.modules['builtins'].open(view.text).read())",
-    "io": "return Block(sys.modules['io'].FileIO(view.text).readall().decode())",
-    "os": "return Block(os.read(os.open(view.text, 0), 99).decode())",
-    "stat": "return Block('REACHED ' + str(os.stat(view.text).st_size))",
-    "up and down": "return Block(sys.modules['builtins'].open('/proc/self/cwd/../' + view.text).read())",
-    "popen": "return Block(os.popen('cat ' + view.text).read())",
-    "system": "return Block('REACHED') if os.system('true') == 0 else PASS",
-    "exec": "os.execv('/bin/sh', ['sh', '-c', 'sleep 9'])",
-    "raw system call": """
-libc = sys.modules["ctypes"].CDLL(None, use_errno=True)
-opened = libc.open(view.text.encode(), 0)
-return Block("REACHED") if opened >= 0 else 1 / 0
-""",
-}
 
 
 @pytest.fixture(scope="module")
@@ -85,14 +94,6 @@ def test_another_program_cannot_take_the_worker_over(play):
     assert play(READS["exec"], layers=Layers.NONE, patience_s=0.3).fault in ("timeout", "crashed")
 
 
-MEMORY = """
-process, address = view.text.split()
-with sys.modules["builtins"].open("/proc/" + process + "/mem", "rb", 0) as memory_of_host:
-    memory_of_host.seek(int(address))
-    return Block(memory_of_host.read(12).decode())
-"""
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user's ptrace scope may hide the control's success")
 def test_the_memory_of_the_host_is_out_of_reach(is_contained):
     """A secret in the host's heap, at a known address, is not readable even as root."""
@@ -101,52 +102,51 @@ def test_the_memory_of_the_host_is_out_of_reach(is_contained):
     is_contained(MEMORY, where)
 
 
-def test_the_worker_holds_nothing_of_the_host(play, monkeypatch):
-    """Garbage collector, frames, environment and arguments hold no secret, no key and no path of the host's data."""
-    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
-    held = f"host heap {CANARY}"
-    body = """
-gc = sys.modules["gc"]
-words = []
-for thing in gc.get_objects():
+@pytest.mark.parametrize("body", [VARIABLES, SIGNAL], ids=["variables", "signal"])
+def test_the_process_of_the_host_is_out_of_reach(is_contained, body):
+    """Its variables cannot be read and it cannot be signalled."""
+    is_contained(body, str(os.getpid()))
+
+
+WALK = """
+words = list(os.environ.values())
+for thing in sys.modules["gc"].get_objects():
     if isinstance(thing, dict):
-        words += [v for v in list(thing.values()) + list(thing) if isinstance(v, str)]
+        words += [word for word in list(thing.values()) if isinstance(word, str)]
+return Block(repr([word for word in words if word.startswith("REACHED-") and len(word) < 30]))
+"""
+
+
+def test_the_worker_holds_nothing_of_the_host(play, monkeypatch):
+    """A walk through the garbage collector's objects and the variables finds no secret and no key of the host."""
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    held = {"gold": CANARY}
+    assert play(WALK).text == "[]"
+    namespace: dict[str, Any] = {"sys": sys, "os": os, "Block": str}
+    exec("def walk():\n" + textwrap.indent(WALK, "    "), namespace)
+    found = namespace["walk"]()
+    assert found.count(held["gold"]) == 2  # the control: the same walk in process finds heap and variable
+
+
+def test_the_worker_is_given_no_variables_and_no_frames(play):
+    """Its environment is three fixed variables, its arguments are its name, and no frame of the host is above it."""
+    body = """
 frame, names = sys._getframe(), []
 while frame:
     names.append(frame.f_code.co_name)
     frame = frame.f_back
-found = [w for w in words + list(os.environ.values()) + sys.argv if "REACHED" in w and len(w) < 30 and w != "REACHED"]
-return Block(repr([sorted(os.environ), len(sys.argv), found, "play" in names]))
+return Block(repr([sorted(os.environ), len(sys.argv), "play" in names]))
 """
-    assert held
-    expected = "[['LC_CTYPE', 'PATH', 'PYTHONHASHSEED'], 1, [], False]"  # the first is Python's own, in a C locale
+    expected = "[['LC_CTYPE', 'PATH', 'PYTHONHASHSEED'], 1, False]"  # the first is Python's own, in a C locale
     assert play(body).text in (expected, expected.replace("'LC_CTYPE', ", ""))
-
-
-SOCKETS = {
-    "TCP": "s = m.socket(); s.connect(('127.0.0.1', int(view.text)))",
-    "UDP": "s = m.socket(m.AF_INET, m.SOCK_DGRAM); s.sendto(b'x', ('127.0.0.1', 9))",
-    "listening": "s = m.socket(); s.bind(('127.0.0.1', 0)); s.listen()",
-    "unix path": "s = m.socket(m.AF_UNIX); s.connect('/nowhere')",
-    "unix abstract": "s = m.socket(m.AF_UNIX); s.bind(chr(0) + 'evolve-test-' + str(os.getpid()))",
-    "socket pair": "m.socketpair()",
-}
 
 
 @pytest.mark.parametrize("name", SOCKETS)
 def test_no_socket_can_be_made(is_contained, name):
     """No kind of network or local socket exists for a rule."""
-    body = f"""
-m = sys.modules["socket"]
-try:
-    {SOCKETS[name]}
-except FileNotFoundError:
-    pass
-return Block("REACHED")
-"""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
-        is_contained(body, port)
+        is_contained(socket_attack(name), port)
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers are those of x86_64")
@@ -167,18 +167,12 @@ for name, number in {numbers!r}.items():
 return Block(repr(odd))
 """
     assert play(body).text == "[]"
+    assert len(ast.literal_eval(play(body, layers=Layers.NONE).text)) > 15  # the control
 
 
 def test_memory_cannot_be_made_executable(is_contained):
     """A rule cannot map machine code of its own."""
-    body = "sys.modules['mmap'].mmap(-1, 4096, prot=7); return Block('REACHED')"
-    is_contained(body)
-
-
-FORKS = {
-    "fork": "if os.fork() == 0:\n    os._exit(0)\nreturn Block('REACHED')",
-    "thread": "sys.modules['_thread'].start_new_thread(lambda: None, ()); return Block('REACHED')",
-}
+    is_contained(EXECUTABLE)
 
 
 @pytest.mark.parametrize("name", FORKS)
@@ -238,6 +232,24 @@ def test_waste_ends_at_its_limit_and_the_worker_lives(play, body, fault, word):
     reply = play(body)
     assert reply.fault == fault
     assert word in reply.text
+
+
+@pytest.mark.parametrize("body", [TWO_GIB, HALF_A_SECOND], ids=["memory", "processor time"])
+def test_limits_are_what_ends_waste(play, body):
+    """Two gibibytes, and half a second of processor time, are refused to a rule and granted to a plain child."""
+    assert REACHED not in play(body).text
+    assert undefended_words([RuleAttack("", "", body)], {"nothing": ""}) == [REACHED]  # the control
+
+
+def test_what_a_rule_leaves_for_the_end_does_not_run(play):
+    """A handler for the interpreter's end, which loops, holds up neither the answer nor the end of the worker."""
+    loop = "def loop():\n    while True: pass\n"
+    began = time.monotonic()
+    assert play(loop + "sys.modules['builtins'].__import__('atexit').register(loop)\nreturn PASS").kind == "pass"
+    assert time.monotonic() - began < 8
+    control = [sys.executable, "-ISc", "import atexit\n" + loop + "atexit.register(loop)"]
+    with pytest.raises(subprocess.TimeoutExpired):
+        subprocess.run(control, timeout=1)
 
 
 @pytest.mark.parametrize(
@@ -304,6 +316,8 @@ def test_output_goes_nowhere(play, capfd):
     body = "for _ in range(50):\n    print('x' * 2**20)\nos.write(2, b'y' * 2**20)\nreturn PASS"
     assert play(body, call_timeout_s=10).kind == "pass"
     assert capfd.readouterr() == ("", "")
+    subprocess.run([sys.executable, "-ISc", "print('x' * 2**16)"], check=True)  # the control: a plain child is heard
+    assert len(capfd.readouterr().out) == 2**16 + 1
 
 
 LIE = "os.write(3, {line})\nreturn PASS"
@@ -329,6 +343,15 @@ LIE = "os.write(3, {line})\nreturn PASS"
 def test_forged_answers_end_the_worker_and_nothing_else(play, line):
     """Bytes written past the protocol never become an outcome: the worker is ended, the fault is nonsense."""
     assert play(LIE.format(line=line)).fault == "nonsense"
+
+
+def test_what_the_plain_way_of_reading_would_take():
+    """The control: as plain JSON, or as a pickle, they are taken: a score, not a number, a function that runs."""
+    assert json.loads(b'{"score":1}') == {"score": 1}
+    assert json.loads(b'{"id":NaN}')["id"] != json.loads(b'{"id":NaN}')["id"]
+    assert pickle.loads(b"cbuiltins\nlen\n(S'abc'\ntR.") == 3
+    with pytest.raises(RecursionError):
+        json.loads(b"[" * 100000 + b"]" * 100000)
 
 
 def test_an_endless_answer_is_cut_off(play):
@@ -359,18 +382,9 @@ def test_an_answer_out_of_turn_ends_the_worker():
 
 def test_writing_to_every_descriptor_reaches_nobody(play):
     """Apart from its own channel and /dev/null a worker has no descriptor to write to."""
-    body = """
-wrote = []
-for descriptor in range(65):
-    if descriptor != 3:
-        try:
-            os.write(descriptor, b"REACHED")
-            wrote.append(descriptor)
-        except OSError:
-            pass
-return Block(str(wrote))
-"""
-    assert play(body).text == "[0, 1, 2]"
+    assert play(DESCRIPTORS).text == "[0, 1, 2]"
+    (wrote,) = undefended_words([RuleAttack("", "", DESCRIPTORS)], {"nothing": ""})
+    assert len(json.loads(wrote)) > 3  # the control: a plain child writes to a pipe of its host's
 
 
 def test_patching_the_interpreter_changes_no_other_episode():

@@ -8,20 +8,13 @@ from typing import Any, Self
 
 from evolve.harness.worker import Layers, RuleReply, RuleWorker, WorkerPool, delta_json, opening_json
 from evolve.records import Json, Layer
+from evolve.redteam.rule_code import ESCAPE, source
 
-HEAD = "from evolve.rules import *\n"
 STOCK = """
 @action_rule(id="action.stock", strength="block", evidence="e")
 def stock(view, memory):
     return Block("stock " + view.text)
 """
-ESCAPE = """
-import re
-sys = re.enum.sys
-os = sys.modules["os"]
-"""
-"""No dunder, no forbidden import: the way around every check made in the language."""
-
 OPENING = opening_json("the task", (), 9)
 
 
@@ -33,9 +26,7 @@ def delta(text: str = "", **changed: Any) -> Json:
 
 def rule(body: str, *, strength: str = "force", top: str = "") -> str:
     """Return an action.py with rule `action.x` made of the body, and a stock rule after it."""
-    lines = "\n".join("    " + line for line in body.strip("\n").splitlines())
-    head = f'@action_rule(id="action.x", strength="{strength}", evidence="e")\ndef x(view, memory):\n'
-    return f"{HEAD}{top}\n{head}{lines}\n{STOCK}"
+    return source(body, more=STOCK, top=top, strength=strength)
 
 
 async def ask(worker: RuleWorker, *units: str, text: str = "", **changed: Any) -> Sequence[RuleReply]:

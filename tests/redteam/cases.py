@@ -3,7 +3,7 @@
 `cases.toml` holds one table for each attack; its head says what each key means. A test says which attack it tries with
 `@case("20.home")`; tests in other folders are named by the list.
 `test_cases.py` holds the two together: an attack that is listed as held has a test, and a test names
-an attack that is listed. `table()` is what docs/security.md shows.
+an attack that is listed. docs/security.md shows the list.
 
 Each test has a control: the same attack without the defence, which must succeed. A defence that is taken out of the
 product makes the first half of the test fail; a test that has lost its teeth fails in the second half.
@@ -47,13 +47,3 @@ def case(identifier: str) -> pytest.MarkDecorator:
     if identifier not in cases():
         raise KeyError(f"{identifier} is not in {LIST.name}")
     return pytest.mark.case(identifier)
-
-
-def table() -> str:
-    """Return all attacks as a Markdown table."""
-    rows = [
-        f"| {c.id} | {c.party} | {c.attack} | {c.defence} | {c.tier} | {c.verdict}{f': {c.note}' if c.note else ''} |"
-        for c in cases().values()
-    ]
-    head = ["| case | by | attack | defence | tier | verdict |", "| --- | --- | --- | --- | --- | --- |"]
-    return "\n".join([*head, *rows]) + "\n"

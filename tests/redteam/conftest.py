@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from redteam.world import Attacked, World, build_world
 
 from evolve.proposers.sandbox import Enclosure, find_sandbox
+from evolve.redteam.world import Attacked, World, build_world
 
 
 @pytest.fixture(scope="session")

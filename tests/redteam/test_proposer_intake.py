@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from redteam.cases import case
-from redteam.world import World, program
 
 from evolve.cli.output import visible
 from evolve.errors import ProposerError, RepositoryError
@@ -23,6 +22,7 @@ from evolve.proposers.openai import OpenAIProposer
 from evolve.proposers.proposal_file import fingerprint, read_proposal
 from evolve.protocols import Assignment, Proposed
 from evolve.records import Usage
+from evolve.redteam.world import World, program
 from evolve.repository import collect, start_throwaway_history
 from evolve.repository.trailers import Trailers
 

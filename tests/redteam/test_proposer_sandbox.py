@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from redteam.cases import case
-from redteam.world import OWN_KEY, Attacked, World
 
 from evolve.proposers.sandbox import Enclosure, kit
+from evolve.redteam.world import OWN_KEY, Attacked, World
 
 SEARCHES = [
     pytest.param("repository_files", "files", marks=case("20.repository")),

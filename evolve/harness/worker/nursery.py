@@ -11,6 +11,7 @@ from pathlib import Path
 
 import evolve.rules
 from evolve.errors import WorkerError
+from evolve.harness.worker import seatbelt
 from evolve.harness.worker.child import zygote
 from evolve.harness.worker.child.orders import ORDER, READY, Kind, Layers
 
@@ -40,6 +41,8 @@ class Zygote:
         environment = {"PATH": os.defpath, "PYTHONHASHSEED": "0"}
         with theirs:
             command = [sys.executable, *FLAGS, str(script), str(theirs.fileno()), str(rules)]
+            if seatbelt.is_available():
+                command = seatbelt.wrapped(command, (Path(sys.base_prefix), script.parent, rules))
             process = subprocess.Popen(  # noqa: ASYNC220 - a few ms, once for each pool
                 command,
                 env=environment,

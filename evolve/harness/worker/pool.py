@@ -11,6 +11,7 @@ import orjson
 
 from evolve.canaries import Canaries
 from evolve.errors import WorkerError
+from evolve.harness.worker import seatbelt
 from evolve.harness.worker.channel import Broken, Channel
 from evolve.harness.worker.child.orders import Kind, Layers
 from evolve.harness.worker.episode import REPLY, RuleWorker, line_of
@@ -101,7 +102,7 @@ class WorkerPool:
                 raise WorkerError(f"the self-test of the rule worker failed: {broken}") from None
             finally:
                 channel.end(Broken("crashed", "the self-test is over"))
-            self._isolation = Isolation.of(report)
+            self._isolation = Isolation.of(report, is_under_seatbelt=seatbelt.is_available())
             self._isolation.require(self._minimum_tier)
         except BaseException:
             await self.close()

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from evolve.errors import WorkerError
+from evolve.harness.worker import seatbelt
 from evolve.harness.worker.child.orders import Layers
 from evolve.records import Json
 
-Tier = Literal["rlimits", "seccomp", "seccomp+landlock"]
+Tier = Literal["rlimits", "seatbelt", "seccomp", "seccomp+landlock"]
 TIERS: tuple[Tier, ...] = get_args(Tier)
 
 
@@ -23,9 +24,14 @@ class Isolation:
     missing: tuple[str, ...]
 
     @classmethod
-    def of(cls, report: Json) -> Isolation:
-        """Judge a self-test by what its probes could do, not by what the kernel said."""
-        if not report["before"]:
+    def of(cls, report: Json, *, is_under_seatbelt: bool = False) -> Isolation:
+        """Judge a self-test by what its probes could do, not by what the kernel said.
+
+        Args:
+            report: what the self-test sent.
+            is_under_seatbelt: the zygote was started under a profile, where no probe was ever free.
+        """
+        if not report["before"] and not is_under_seatbelt:
             raise WorkerError(
                 "the self-test of the rule worker cannot open a file even without isolation: it shows nothing"
             )
@@ -37,7 +43,9 @@ class Isolation:
             layers |= Layers.SECCOMP
         missing = [f"{name.lower()} ({reason})" for name, reason in report["refused"].items()]
         missing += [f"{name.lower()} (leaks: {', '.join(leaks)})" for name, leaks in after.items() if leaks]
-        return cls(_tier(layers), layers, tuple(report["open"]), tuple(missing))
+        shut_by_profile = is_under_seatbelt and not seatbelt.SHUT & set(report["open"])
+        tier: Tier = "seatbelt" if shut_by_profile and Layers.SECCOMP not in layers else _tier(layers)
+        return cls(tier, layers, tuple(report["open"]), tuple(missing))
 
     def require(self, minimum: Tier) -> None:
         """Refuse a tier below the minimum.

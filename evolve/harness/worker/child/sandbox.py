@@ -1,6 +1,7 @@
 """Turns a fresh fork into a worker that can only compute. Runs before any byte of a harness is read.
 
-On Linux all layers are tested. On macOS only `limit` and a group of its own apply (tier `rlimits`), untested.
+On Linux all layers are tested. On macOS `limit` and a group of its own apply, below the profile that the zygote was
+started under (tier `seatbelt`), untested.
 """
 
 import os

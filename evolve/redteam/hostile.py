@@ -14,34 +14,38 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-ATTACKS = {}
+World = dict[str, Any]
+Attack = Callable[[World], bytes]
+ATTACKS: dict[str, Attack] = {}
 
 
-def attack(act):
+def attack(act: Attack) -> Attack:
     ATTACKS[act.__name__] = act
     return act
 
 
-def every_file(top):
+def every_file(top: str) -> bytes:
     """Return the content of all files below a folder."""
     return b"\n".join(path.read_bytes() for path in sorted(Path(top).rglob("*")) if path.is_file())
 
 
-def run(*command, cwd=None):
+def run(*command: str, cwd: str | None = None) -> bytes:
     ended = subprocess.run(command, capture_output=True, timeout=20, cwd=cwd, stdin=subprocess.DEVNULL)
     return ended.stdout + ended.stderr
 
 
 @attack
-def repository_files(world):
+def repository_files(world: World) -> bytes:
     return every_file(world["repository"])
 
 
 @attack
-def repository_objects(world):
+def repository_objects(world: World) -> bytes:
     git = ("git", "-C", world["repository"], "-c", "safe.directory=*")
     listed = run(*git, "cat-file", "--batch-all-objects", "--batch-check=%(objectname)").split()
     contents = [run(*git, "cat-file", "-p", name.decode()) for name in listed[:80]]
@@ -49,42 +53,42 @@ def repository_objects(world):
 
 
 @attack
-def history_of_the_folder(world):
+def history_of_the_folder(world: World) -> bytes:
     return run("git", "-c", "safe.directory=*", "log", "--all", "--format=%B", cwd=world["workspace"])
 
 
 @attack
-def ledger(world):
+def ledger(world: World) -> bytes:
     return Path(world["ledger"]).read_bytes()
 
 
 @attack
-def data(world):
+def data(world: World) -> bytes:
     return every_file(world["data"])
 
 
 @attack
-def package(world):
+def package(world: World) -> bytes:
     return Path(world["package"], "environments", "household", "heldout_problems.py").read_bytes()
 
 
 @attack
-def site_packages(world):
+def site_packages(world: World) -> bytes:
     return "\n".join(sorted(os.listdir(world["site_packages"]))).encode()
 
 
 @attack
-def home(world):
+def home(world: World) -> bytes:
     return every_file(world["home"])
 
 
 @attack
-def temporary(world):
+def temporary(world: World) -> bytes:
     return Path(world["temporary"]).read_bytes()
 
 
 @attack
-def searched(world):
+def searched(world: World) -> bytes:
     """Look at every file whose name sounds right, wherever it is; the system's own folders are known to be dull."""
     found = [b""]
     for folder, folders, files in os.walk(world["search"]):
@@ -94,7 +98,7 @@ def searched(world):
 
 
 @attack
-def process_variables(world):
+def process_variables(world: World) -> bytes:
     found = []
     for name in os.listdir("/proc"):
         with suppress(OSError):
@@ -103,7 +107,7 @@ def process_variables(world):
 
 
 @attack
-def process_memory(world):
+def process_memory(world: World) -> bytes:
     pid = world["process"]
     for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
         if "[stack]" in line:
@@ -115,19 +119,19 @@ def process_memory(world):
 
 
 @attack
-def process_root(world):
+def process_root(world: World) -> bytes:
     return Path(f"/proc/{world['process']}/root", world["temporary"].lstrip("/")).read_bytes()
 
 
 @attack
-def tcp(world):
+def tcp(world: World) -> bytes:
     with socket.create_connection(("127.0.0.1", world["tcp"]), 3) as line:
         line.sendall(b"GET / HTTP/1.0\r\n\r\n")
         return line.recv(1000)
 
 
 @attack
-def udp(world):
+def udp(world: World) -> bytes:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
         line.settimeout(0.5)
         line.sendto(b"GET", ("127.0.0.1", world["udp"]))
@@ -135,32 +139,32 @@ def udp(world):
 
 
 @attack
-def abstract_socket(world):
+def abstract_socket(world: World) -> bytes:
     with socket.socket(socket.AF_UNIX) as line:
         line.connect("\0" + world["abstract"])
         return line.recv(1000)
 
 
 @attack
-def socket_in_a_folder(world):
+def socket_in_a_folder(world: World) -> bytes:
     with socket.socket(socket.AF_UNIX) as line:
         line.connect(world["socket"])
         return line.recv(1000)
 
 
 @attack
-def through_the_gateway(world):
+def through_the_gateway(world: World) -> bytes:
     return asked_through_the_gateway(world, f"CONNECT 127.0.0.1:{world['tcp']} HTTP/1.1\r\n\r\nGET / HTTP/1.0\r\n\r\n")
 
 
 @attack
-def plainly_through_the_gateway(world):
+def plainly_through_the_gateway(world: World) -> bytes:
     return asked_through_the_gateway(
         world, f"GET http://127.0.0.1:{world['tcp']}/ HTTP/1.0\r\nHost: model.test\r\n\r\n"
     )
 
 
-def asked_through_the_gateway(world, request):
+def asked_through_the_gateway(world: World, request: str) -> bytes:
     """Speak to the proxy of the variables; without one, to the place itself."""
     proxy = os.environ.get("HTTPS_PROXY", f"http://127.0.0.1:{world['tcp']}")
     with socket.create_connection(("127.0.0.1", int(proxy.rsplit(":", 1)[1])), 3) as line:
@@ -170,13 +174,13 @@ def asked_through_the_gateway(world, request):
 
 
 @attack
-def to_its_own_model(world):
+def to_its_own_model(world: World) -> bytes:
     """Not an attack: what its row names is reached."""
     return asked_through_the_gateway(world, f"GET http://127.0.0.1:{world['model']}/ HTTP/1.0\r\n\r\n")
 
 
 @attack
-def cloned(world):
+def cloned(world: World) -> bytes:
     target = tempfile.mkdtemp()
     said = run("git", "-c", "safe.directory=*", "clone", "--quiet", "file://" + world["repository"], target)
     brought = every_file(target)
@@ -185,12 +189,12 @@ def cloned(world):
 
 
 @attack
-def variables(world):
+def variables(world: World) -> bytes:
     return json.dumps(dict(os.environ)).encode()
 
 
 @attack
-def writes(world):
+def writes(world: World) -> bytes:
     for place in world["writes"]:
         with suppress(OSError), open(place, "ab") as file:
             file.write(b"# WRITTEN BY THE AGENT\n")
@@ -198,19 +202,19 @@ def writes(world):
 
 
 @attack
-def namespaces(world):
+def namespaces(world: World) -> bytes:
     return run("unshare", "--user", "--map-root-user", "--mount", "echo", "MADE A NAMESPACE")
 
 
 @attack
-def replaced(world):
+def replaced(world: World) -> bytes:
     os.rename(world["scrap"], world["scrap"] + ".gone")
     os.symlink(world["home"], world["scrap"])
     return b"REPLACED"
 
 
 @attack
-def daemon(world):
+def daemon(world: World) -> bytes:
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
@@ -224,12 +228,12 @@ def daemon(world):
 
 
 @attack
-def checked(world):
+def checked(world: World) -> bytes:
     """Not an attack: the command that the task names works."""
     return run("evolve", "harness", "check", ".", cwd=world["workspace"])
 
 
-def main(workspace, written):
+def main(workspace: str, written: str) -> None:
     world = json.loads(written)
     spoils = {}
     for name in world.get("only") or [name for name in ATTACKS if name != "daemon"]:
