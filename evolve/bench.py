@@ -8,10 +8,11 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Literal
+
+from pydantic import Field
 
 from evolve.assembly import environment_names, make_environment
 from evolve.environments.conformance import Baseline, Check, broken, conformance, do_nothing, subject_of
@@ -44,6 +45,7 @@ class BenchmarkState(Record):
     source: str
     folder: str
     files: tuple[FileState, ...]
+    missing_forms: tuple[str, ...] = Field(description="forms of which one would do; empty where one is whole")
     extra: str | None
     missing_modules: tuple[str, ...]
     missing_programs: tuple[str, ...]
@@ -54,7 +56,7 @@ class BenchmarkState(Record):
     def is_ready(self) -> bool:
         """True where nothing that is needed lacks."""
         lacks = any(file.is_needed and file.state != "present" for file in self.files)
-        return not (lacks or self.missing_modules or self.missing_programs)
+        return not (lacks or self.missing_forms or self.missing_modules or self.missing_programs)
 
 
 class Verification(Record):
@@ -94,6 +96,10 @@ def find_benchmark(name: str) -> Benchmark:
 def state_of(benchmark: Benchmark, options: Mapping[str, object]) -> BenchmarkState:
     """Look at the data, modules and programs of a benchmark; digests are checked."""
     data = BenchmarkData(benchmark, options.get("data"))
+    files = tuple(
+        FileState(path=f.path, what=f.what, state=_state(data.folder / f.path, f), is_needed=f.is_needed)
+        for f in benchmark.files
+    )
     return BenchmarkState(
         name=benchmark.name,
         title=benchmark.title,
@@ -101,10 +107,8 @@ def state_of(benchmark: Benchmark, options: Mapping[str, object]) -> BenchmarkSt
         licence=benchmark.licence,
         source=benchmark.source,
         folder=str(data.folder),
-        files=tuple(
-            FileState(path=f.path, what=f.what, state=_state(data.folder / f.path, f), is_needed=f.is_needed)
-            for f in benchmark.files
-        ),
+        files=files,
+        missing_forms=tuple(_missing_forms(benchmark, data.folder, files)),
         extra=benchmark.extra,
         missing_modules=tuple(name for name in benchmark.modules if not _has_module(name)),
         missing_programs=tuple(name for name in benchmark.programs if shutil.which(name) is None),
@@ -133,6 +137,11 @@ def take_files(benchmark: Benchmark, source: Path) -> list[str]:
         if state == "absent" and file.is_needed and _state(folder / file.path, file) != "present":
             raise UserError(f"{source} holds no {file.path} ({file.what}), which {benchmark.name} needs")
     present = [file.path for file, state in states.items() if state == "present"]
+    if not present:
+        raise UserError(
+            f"{source} holds no file that `evolve bench info {benchmark.name}` lists; "
+            "a folder in another form is not copied: the option data names it where it is"
+        )
     for path in present:
         _copy(source / path, folder / path)
     return present
@@ -163,6 +172,14 @@ def verify(name: str, options: Mapping[str, Mapping[str, object]], *, tasks: int
 
 def _environments(name: str) -> Iterable[str]:
     return [name] if name in environment_names() else find_benchmark(name).environments
+
+
+def _missing_forms(benchmark: Benchmark, folder: Path, files: Iterable[FileState]) -> list[str]:
+    altered = {file.path for file in files if file.state == "altered"}
+    for form in benchmark.forms:
+        if altered.isdisjoint(form) and all(any(folder.glob(pattern)) for pattern in form):
+            return []
+    return [" with ".join(form) for form in benchmark.forms]
 
 
 def _state(path: Path, file: DataFile) -> State:

@@ -70,6 +70,8 @@ def _lacks(state: BenchmarkState) -> Iterator[str]:
             yield f"altered: {file.path} is not the pinned file"
         elif file.is_needed and file.state == "absent":
             yield f"missing: {file.path} ({file.what})"
+    if state.missing_forms:
+        yield f"missing: one of {'; '.join(state.missing_forms)}"
 
 
 def _commands(state: BenchmarkState) -> Iterator[str]:

@@ -42,6 +42,8 @@ class Benchmark:
 
     Attributes:
         environments: the names under which it is played.
+        forms: where its data may come in one form or another: patterns below its folder that make up each. One whole
+            form is needed besides the needed `files`.
         source: address and commit or version of the origin.
         extra: the optional dependency that its adapter imports; None where it needs none.
         programs: programs that must be on PATH.
@@ -55,6 +57,7 @@ class Benchmark:
     source: str
     files: tuple[DataFile, ...]
     fetch: tuple[str, ...]
+    forms: tuple[tuple[str, ...], ...] = ()
     extra: str | None = None
     modules: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from evolve.errors import ConfigError, UserError
 from evolve.workspace import find_workspace
 
 CONTENT = b"a table of 3 rows"
+TABLE = DataFile("tables/dev.jsonl", "tasks", hashlib.sha256(CONTENT).hexdigest())
 BENCHMARK = Benchmark(
     name="little",
     title="A little benchmark",
@@ -19,7 +21,7 @@ BENCHMARK = Benchmark(
     licence="MIT",
     source="example @ 0000000",
     files=(
-        DataFile("tables/dev.jsonl", "tasks", hashlib.sha256(CONTENT).hexdigest()),
+        TABLE,
         DataFile("test.jsonl", "held-out tasks", is_needed=False),
     ),
     fetch=("git clone https://example.org/little {folder}",),
@@ -80,8 +82,37 @@ def test_a_folder_without_the_needed_file_is_refused(tmp_path: Path) -> None:
     """The message names the file and what is in it."""
     with pytest.raises(UserError, match=r"holds no tables/dev\.jsonl \(tasks\)"):
         take_files(BENCHMARK, tmp_path)
+    (tmp_path / "tree").mkdir()
+    with pytest.raises(UserError, match="holds no file that `evolve bench info little` lists"):
+        take_files(replace(BENCHMARK, files=BENCHMARK.files[1:]), tmp_path)
     with pytest.raises(UserError, match="is no folder"):
         take_files(BENCHMARK, tmp_path / "nowhere")
+
+
+def test_one_whole_form_of_the_data_is_enough(data_folder: Path) -> None:
+    """Where data comes in forms a benchmark is ready with any one that is whole and unaltered, and not with parts."""
+    forms = (("tree/*/game",), ("tables/dev.jsonl", "grammar"))
+    two = replace(BENCHMARK, files=(replace(TABLE, is_needed=False),), forms=forms, modules=(), programs=())
+    folder = data_folder / "little"
+    assert state_of(two, {}).missing_forms == ("tree/*/game", "tables/dev.jsonl with grammar")
+    for path, content, is_ready in (
+        ("tree/README", b"", False),
+        ("tables/dev.jsonl", CONTENT, False),
+        ("grammar", b"", True),
+        ("tables/dev.jsonl", b"other", False),
+        ("tree/a/game", b"", True),
+    ):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+        assert state_of(two, {}).is_ready is is_ready
+
+
+def test_alfworld_is_not_ready_without_games(evolve, tmp_path: Path) -> None:
+    """The folders that a download made before it broke off are no games; each form that would do is named."""
+    (tmp_path / "json_2.1.1" / "train").mkdir(parents=True)
+    shown = evolve("bench", "info", "alfworld", "--data", tmp_path)
+    assert "missing: one of json_2.1.1/train/*/*/game.tw-pddl; games_train.jsonl.xz with alfred.pddl with" in shown.out
+    assert "alfworld-download" in shown.out
 
 
 def test_every_benchmark_shows_itself(evolve) -> None:

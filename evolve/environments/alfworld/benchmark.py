@@ -7,6 +7,9 @@ DOMAIN = "alfred.pddl"
 GRAMMAR = "alfred_grammar_template.twl2"
 TREE = "json_2.1.1"
 """The folder that alfworld-download makes: SPLIT/KIND/TRIAL/game.tw-pddl below it."""
+GAME_FILE = "game.tw-pddl"
+GAMES = f"*/*/{GAME_FILE}"
+"""Where games stand below the folder of a split."""
 
 LOOP_SPLITS = ("train", "valid_train", "valid_seen")
 HELDOUT_SPLIT = "valid_unseen"
@@ -59,6 +62,9 @@ BENCHMARK = Benchmark(
     fetch=(
         "pip install 'evolve-harness[alfworld]'",
         "ALFWORLD_DATA={folder} alfworld-download",
+    ),
+    forms=tuple(
+        form for split in LOOP_SPLITS for form in ((f"{TREE}/{split}/{GAMES}",), (compact(split), DOMAIN, GRAMMAR))
     ),
     extra="alfworld",
     modules=("textworld", "fast_downward"),

@@ -17,11 +17,10 @@ from pathlib import Path
 
 import orjson
 
-from evolve.environments.alfworld.benchmark import DOMAIN, GRAMMAR, TREE, compact
+from evolve.environments.alfworld.benchmark import DOMAIN, GAME_FILE, GAMES, GRAMMAR, TREE, compact
 from evolve.environments.data import BenchmarkData
 from evolve.errors import EnvironmentBroken
 
-GAME_FILE = "game.tw-pddl"
 TASK_SENTENCE = re.compile(rb'Your task is to: (.+?)\\"')
 SOLVABLE = b'"solvable": true'
 PROBLEM = b', "pddl_problem": '
@@ -62,8 +61,8 @@ class Game:
 
 
 def has_games(data: BenchmarkData, split: str) -> bool:
-    """Tell whether an official split is there, in either form; nothing is read."""
-    return data.has(compact(split)) or _tree(data, split).is_dir()
+    """Tell whether an official split is there, in either form; no game is read."""
+    return data.has(compact(split)) or any(_tree(data, split).glob(GAMES))
 
 
 def read_games(data: BenchmarkData, split: str) -> Iterator[Game]:
@@ -83,7 +82,7 @@ def _tree(data: BenchmarkData, split: str) -> Path:
 
 def _read_tree(folder: Path) -> Iterator[Game]:
     """Read each file once: its digest is part of what the environment is."""
-    for path in sorted(folder.glob(f"*/*/{GAME_FILE}")):
+    for path in sorted(folder.glob(GAMES)):
         content = path.read_bytes()
         sentence = TASK_SENTENCE.search(content)
         if sentence is None or SOLVABLE not in content:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evolve.environments.alfworld.games import GAME_FILE, Game
+from evolve.environments.alfworld.benchmark import GAME_FILE
+from evolve.environments.alfworld.games import Game
 from evolve.environments.children import Child, ChildPool
 from evolve.errors import EnvironmentBroken
 from evolve.records import Call, ErrorKind, Json, Observation, Opening, Score, Tool
