@@ -92,6 +92,8 @@ def _escaped_strings(file: str, text: str) -> list[Fragment]:
         values = list(_strings(tomllib.loads(text)))
     except tomllib.TOMLDecodeError:
         return []
+    except RecursionError:
+        return [Fragment("unreadable", file, 1, "tables or lists nested too deeply to be read")]
     return [Fragment("text", file, 1, value) for value in values if value not in text]
 
 

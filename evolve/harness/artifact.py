@@ -180,6 +180,8 @@ def _load_toml(path: str, text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise HarnessError(f"{path} is not valid TOML: {error}") from error
+    except RecursionError:
+        raise HarnessError(f"{path} is nested too deeply to be read") from None
 
 
 def _validate(path: str, table: dict[str, Any], model: type[M]) -> M:

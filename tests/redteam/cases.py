@@ -34,7 +34,7 @@ class Case(Record):
     verdict: Literal["held", "not held", "not applicable"]
     control: str = ""
     note: str = ""
-    elsewhere: tuple[str, ...] = Field(default=(), description="FILE::TEST in other folders of tests/ that try it")
+    elsewhere: tuple[str, ...] = Field(default=(), description="FILE::TEST below tests/ that try it and bear no mark")
 
 
 def cases() -> dict[str, Case]:

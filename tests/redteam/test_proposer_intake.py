@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from redteam.cases import case
 
 from evolve.cli.output import visible
 from evolve.errors import ProposerError, RepositoryError
+from evolve.gate.leak import TaskCorpus, find_leaks
+from evolve.harness.check import check_files
 from evolve.models.scripted import ScriptedModel, reply_call
 from evolve.proposers.agents import AgentRow, UsageReader, UsageRow
 from evolve.proposers.command import CommandProposer
@@ -22,7 +25,7 @@ from evolve.proposers.openai import OpenAIProposer
 from evolve.proposers.proposal_file import fingerprint, read_proposal
 from evolve.protocols import Assignment, Proposed
 from evolve.records import Usage
-from evolve.redteam.world import World, program
+from evolve.redteam.world import PLAIN, World, program
 from evolve.repository import collect, start_throwaway_history
 from evolve.repository.trailers import Trailers
 
@@ -326,3 +329,32 @@ def test_nothing_new_is_nothing_to_propose(folder: Path) -> None:
         assert bad_agent(folder, script).proposal is None
     (folder / "proposal.json").unlink()
     assert bad_agent(folder, EDIT).proposal is not None  # the control
+
+
+RULE = """
+from evolve.rules import PASS, action_rule
+
+@action_rule(id="action.x", strength="note", evidence="e")
+def x(view, memory):
+    return PASS
+"""
+SKILL = '+++\nid = "skill.a"\ntitle = "t"\nwhen = "w"\nevidence = {}\n+++\nbody'
+BRACKETS = "[" * 3000 + "]" * 3000
+DEEP = {
+    "contract.toml": (f"system = {BRACKETS}", "system = []"),
+    "harness.toml": (f"{PLAIN}units.{'a.' * 3000}b = true", PLAIN),
+    "skills/a.md": (SKILL.format(BRACKETS), SKILL.format('"e"')),
+    "action.py": (f"{RULE}X = {'-' * 3000}1\n", RULE),
+}
+
+
+@case("12.nested")
+@pytest.mark.parametrize("file", DEEP)
+def test_nesting_breaks_no_reader(file: str) -> None:
+    """A file that no reader can follow to its end is a finding of the check, and the leak lint survives it."""
+    deep, flat = ({"harness.toml": PLAIN.encode(), file: text.encode()} for text in DEEP[file])
+    assert check_files(deep)
+    assert check_files(flat) == []  # the control
+    find_leaks({}, deep, TaskCorpus({"t": "a task"}, {"t": ("a trace",)}))
+    with pytest.raises(RecursionError):
+        tomllib.loads(DEEP["contract.toml"][0])

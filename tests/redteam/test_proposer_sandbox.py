@@ -10,44 +10,20 @@ import pytest
 from redteam.cases import case
 
 from evolve.proposers.sandbox import Enclosure, kit
+from evolve.redteam.agents import SEARCHES, Search, stray_canaries
 from evolve.redteam.world import OWN_KEY, Attacked, World
 
-SEARCHES = [
-    pytest.param("repository_files", "files", marks=case("20.repository")),
-    *(pytest.param("repository_objects", what, marks=case("20.repository")) for what in ("stash", "amended", "tag")),
-    pytest.param("repository_objects", "note", marks=case("20.repository")),
-    pytest.param("repository_objects", "branch", marks=case("20.repository")),
-    pytest.param("cloned", "files", marks=case("21.hosts")),
-    pytest.param("ledger", "ledger", marks=case("20.ledger")),
-    pytest.param("data", "data", marks=case("20.data")),
-    pytest.param("home", "home", marks=case("20.home")),
-    pytest.param("temporary", "temporary", marks=case("20.temp")),
-    pytest.param("searched", "temporary", marks=case("20.temp")),
-    pytest.param("process_variables", "process", marks=case("20.processes")),
-    pytest.param("process_memory", "process", marks=case("20.processes")),
-    pytest.param("process_root", "temporary", marks=case("20.processes")),
-    pytest.param("tcp", "service", marks=case("21.hosts")),
-    pytest.param("udp", "service", marks=case("21.hosts")),
-    pytest.param("abstract_socket", "service", marks=case("21.hosts")),
-    pytest.param("socket_in_a_folder", "service", marks=case("21.hosts")),
-    pytest.param("through_the_gateway", "service", marks=case("21.gateway")),
-    pytest.param("plainly_through_the_gateway", "service", marks=case("21.gateway")),
-]
 
-
-@pytest.mark.parametrize(("attack", "where"), SEARCHES)
-def test_no_canary_comes_out(
-    world: World, inside: dict[str, str], outside: dict[str, str], attack: str, where: str
-) -> None:
+@pytest.mark.parametrize("search", [pytest.param(one, marks=case(one.case), id=one.attack) for one in SEARCHES])
+def test_no_canary_comes_out(world: World, inside: dict[str, str], outside: dict[str, str], search: Search) -> None:
     """What an attack finds without the sandbox it does not find inside."""
-    assert world.canary[where] in outside[attack]
-    assert world.canary[where] not in inside[attack]
+    assert world.canary[search.place] in outside[search.by]
+    assert world.canary[search.place] not in inside[search.by]
 
 
-def test_no_canary_is_in_anything_that_any_attack_brought(world: World, inside: dict[str, str]) -> None:
+def test_no_canary_is_in_anything_that_any_attack_brought(world: World, shut_in: Attacked) -> None:
     """Also by ways that the list does not name, nothing comes out but the agent's own login."""
-    brought = json.dumps(inside)
-    assert {name for name, canary in world.canary.items() if canary in brought} <= {"login"}
+    assert stray_canaries(world, shut_in) <= {"login"}
 
 
 @case("20.data")
