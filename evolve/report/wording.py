@@ -79,6 +79,9 @@ def warnings(report: Report) -> tuple[tuple[str, str], ...]:
     if report.isolation.is_unprotected:
         told = "Rule code ran with resource limits alone: nothing kept it from files and the network."
         found.append(("UNPROTECTED", told))
+    if "seatbelt" in report.isolation.tiers:
+        told = "Rule code ran under the profile for macOS: its self-test held, evolve's own tests do not cover it."
+        found.append(("NOT TESTED", told))
     if UNPROTECTED in report.isolation.proposers:
         found.append(("UNPROTECTED", f"A coding agent ran outside any sandbox. {OUTSIDE}"))
     if report.totals.errors:

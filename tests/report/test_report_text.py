@@ -39,6 +39,12 @@ def test_rules_without_protection_are_announced_at_the_top(report):
     assert text(report.model_copy(update={"isolation": bare})).splitlines()[1].startswith("UNPROTECTED: ")
 
 
+def test_a_tier_that_nobody_tested_is_announced_at_the_top(report):
+    """A run under the profile for macOS says so."""
+    mac = report.isolation.model_copy(update={"tiers": ("seatbelt",)})
+    assert text(report.model_copy(update={"isolation": mac})).splitlines()[1].startswith("NOT TESTED: ")
+
+
 def test_control_characters_of_a_proposer_do_not_reach_the_terminal(report):
     """An escape sequence in a hypothesis is text without its escape."""
     first = report.iterations[0]
