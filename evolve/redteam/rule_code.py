@@ -74,10 +74,8 @@ EXECUTABLE = "sys.modules['mmap'].mmap(-1, 4096, prot=7); return Block('REACHED'
 
 TWO_GIB = "sys.modules['mmap'].mmap(-1, 2 << 30)\nreturn Block('REACHED')"
 
-HALF_A_SECOND = """
-clock = sys.modules["time"].process_time
-until = clock() + 0.5
-while clock() < until:
+LOOP = """
+for _ in range(3 * 10**7):
     pass
 return Block("REACHED")
 """
@@ -124,7 +122,7 @@ ATTACKS = (
     RuleAttack("06.processes", "starts a thread", FORKS["thread"]),
     RuleAttack("06.processes", "maps machine code", EXECUTABLE),
     RuleAttack("07.waste", "takes 2 GiB of memory", TWO_GIB),
-    RuleAttack("08.loops", "takes half a second of processor time", HALF_A_SECOND),
+    RuleAttack("08.loops", "loops longer than a rule may", LOOP),
 )
 
 

@@ -24,7 +24,7 @@ from evolve.redteam.rules import attack_with_rules
 from evolve.redteam.world import World
 from evolve.repository import Collected
 
-LIMITED = {"writes a file", "takes 2 GiB of memory", "takes half a second of processor time"}
+LIMITED = {"writes a file", "takes 2 GiB of memory", "loops longer than a rule may"}
 """What resource limits alone hold; for an ordinary user they hold processes and threads too."""
 
 
