@@ -140,12 +140,13 @@ def test_a_child_that_nobody_holds_is_killed() -> None:
     assert not folder.exists()
 
 
-def test_children_end_with_a_host_that_was_killed(tmp_path: Path) -> None:
-    """After `kill -9` of the host its children notice, clean up and end by themselves."""
+@pytest.mark.parametrize("then", ["time.sleep(60)", "child.ask({'do': 'sleep'}, timeout_s=60)"], ids=["idle", "asked"])
+def test_children_end_with_a_host_that_was_killed(then: str) -> None:
+    """After `kill -9` of the host its children notice, in the middle of an answer as well, clean up and end."""
     host = (
         "import sys, time; from pathlib import Path; from evolve.environments.children import Child\n"
         f"child = Child(Path({str(PROGRAM)!r})); child.ask({{}}, timeout_s={PATIENCE_S})\n"
-        "print(child.process_id, child.folder, flush=True); time.sleep(60)\n"
+        f"print(child.process_id, child.folder, flush=True); {then}\n"
     )
     with subprocess.Popen([sys.executable, "-c", host], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
