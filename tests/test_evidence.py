@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from handmade import DESK, episode, step
 from evolve.classify.label import label_failure
 from evolve.classify.patterns import find_patterns
 from evolve.errors import SealError
-from evolve.evidence import Attempt, Constraints, write_evidence
+from evolve.evidence import Attempt, Constraints, Evidence, write_evidence
 from evolve.evidence.untrusted import fenced, inline
 from evolve.predictions import score_predictions
 from evolve.protocols import EnvironmentCard
@@ -44,7 +44,14 @@ def good(task: str) -> Episode:
     )
 
 
-def write(folder: Path, episodes: Sequence[Episode], **changes: Any) -> Path:
+def write(
+    folder: Path,
+    episodes: Sequence[Episode],
+    *,
+    withheld: Collection[str] = (),
+    templates: Path | None = None,
+    **changes: Any,
+) -> Path:
     """Write evidence from episodes as a run does."""
     bad = [e for e in episodes if not e.is_success]
     labels = [label_failure(e, DESK) for e in bad]
@@ -58,7 +65,7 @@ def write(folder: Path, episodes: Sequence[Episode], **changes: Any) -> Path:
         "history": [],
         "constraints": Constraints(),
     }
-    write_evidence(folder, **values | changes)
+    write_evidence(folder, Evidence(**values | changes), withheld=withheld, templates=templates)
     return folder
 
 

@@ -18,7 +18,7 @@ from evolve.assembly import open_ledger
 from evolve.canaries import VARIABLE, Canaries, variable_canary
 from evolve.environments.household import create
 from evolve.errors import CanaryFound, SealError, UserError
-from evolve.evidence import Constraints, write_evidence
+from evolve.evidence import Constraints, Evidence, write_evidence
 from evolve.loop.accept import take
 from evolve.models.scripted import reply_text
 from evolve.protocols import ModelRequest
@@ -164,17 +164,19 @@ def test_an_episode_with_a_canary_is_not_written(tmp_path: Path) -> None:
 
 def test_evidence_with_a_canary_is_not_written(tmp_path: Path) -> None:
     """What would have shown it to a proposer is refused as a whole."""
-    card = create({}).card
-    parts = {"card": card, "tools": (), "patterns": (), "labels": (), "episodes": (), "history": ()}
+    evidence = Evidence(
+        card=create({}).card,
+        tools=(),
+        harness_files={CANARY: b""},
+        patterns=(),
+        labels=(),
+        episodes=(),
+        history=(),
+        constraints=Constraints(),
+    )
     folder = tmp_path / "evidence"
     with pytest.raises(CanaryFound, match="of the evidence"):
-        write_evidence(
-            folder,
-            harness_files={CANARY: b""},
-            constraints=Constraints(),
-            canaries=Canaries({"gold": CANARY}),
-            **parts,  # type: ignore[arg-type]
-        )
+        write_evidence(folder, evidence, canaries=Canaries({"gold": CANARY}))
     assert not folder.exists()
 
 

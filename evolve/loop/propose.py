@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evolve.errors import CanaryFound, ProposerError
-from evolve.evidence import Attempt, Constraints, write_evidence
+from evolve.evidence import Attempt, Constraints, Evidence, write_evidence
 from evolve.harness.check import PROPOSAL_FILE
 from evolve.harness.digest import harness_digest
 from evolve.loop.context import Incumbent, RunContext
@@ -81,6 +81,16 @@ def _assignment(run: RunContext, incumbent: Incumbent, findings: Findings, folde
     run.repository.export(incumbent.commit, harness_folder(run.name), assignment.workspace)
     write_evidence(
         assignment.evidence,
+        _evidence(run, incumbent, findings),
+        withheld=[task.task_id for task in run.guard()],
+        canaries=run.canaries,
+        templates=run.workspace.prompts,
+    )
+    return assignment
+
+
+def _evidence(run: RunContext, incumbent: Incumbent, findings: Findings) -> Evidence:
+    return Evidence(
         card=run.environment.card,
         tools=findings.tools,
         harness_files=incumbent.harness.files,
@@ -94,11 +104,7 @@ def _assignment(run: RunContext, incumbent: Incumbent, findings: Findings, folde
             policy=run.config.gate.policy,
         ),
         model=run.model,
-        withheld=[task.task_id for task in run.guard()],
-        canaries=run.canaries,
-        templates=run.workspace.prompts,
     )
-    return assignment
 
 
 def _history(run: RunContext) -> list[Attempt]:

@@ -15,7 +15,7 @@ from redteam.cases import case
 from evolve.classify.label import label_failure
 from evolve.classify.patterns import find_patterns
 from evolve.cli.output import visible
-from evolve.evidence import Attempt, Constraints, write_evidence
+from evolve.evidence import Attempt, Constraints, Evidence, write_evidence
 from evolve.evidence.untrusted import fenced, inline, mark_of
 from evolve.gate.leak import TaskCorpus, find_leaks
 from evolve.harness.check import check_files
@@ -90,8 +90,7 @@ def test_no_file_of_the_evidence_gives_a_traces_orders(tmp_path: Path) -> None:
     episodes = [_failed(task, hostile) for task in ("t1", "t2")]
     labels = [label_failure(e, DESK) for e in episodes]
     proposal = Proposal(hypothesis=ORDER, layer=Layer.SKILL, pattern_id=f"p\n{ORDER}", predicts_fixed=(ORDER,))
-    write_evidence(
-        tmp_path,
+    evidence = Evidence(
         card=EnvironmentCard("desk", "1", 20, 1.0, "A desk for orders.", "d" * 64),
         tools=DESK,
         harness_files={"harness.toml": b""},
@@ -101,6 +100,7 @@ def test_no_file_of_the_evidence_gives_a_traces_orders(tmp_path: Path) -> None:
         history=[Attempt("c-1", proposal, Decision.REJECT, (f"Not taken: {hostile}",))],
         constraints=Constraints(),
     )
+    write_evidence(tmp_path, evidence)
     pages = {path: path.read_text("utf-8") for path in tmp_path.rglob("*") if path.is_file()}
     assert sum(ORDER in page for page in pages.values()) >= 4
     for path, page in pages.items():
