@@ -2,8 +2,8 @@
 
     python undefended.py < BODIES
 
-BODIES is a JSON list of pairs: the body of a rule and its `view.text`. Each is played in a fork. The answer is a JSON
-list of what each returned.
+BODIES is a JSON list of pairs: the body of a rule and its `view.text`. Each is played in a fork. The last line
+of the answer is a JSON list of what each returned.
 """
 
 import ctypes  # noqa: F401  rules find these modules in sys.modules
@@ -48,4 +48,5 @@ def said(body: str, text: str) -> str:
 
 
 if __name__ == "__main__":
-    print(json.dumps([played(body, text) for body, text in json.load(sys.stdin)]))
+    said_by_each = [played(body, text) for body, text in json.load(sys.stdin)]
+    print(f"\n{json.dumps(said_by_each)}")  # on a line of its own: a rule may have written here

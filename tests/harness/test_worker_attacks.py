@@ -385,7 +385,7 @@ def test_writing_to_every_descriptor_reaches_nobody(play):
     """Apart from its own channel and /dev/null a worker has no descriptor to write to."""
     assert play(DESCRIPTORS).text == "[0, 1, 2]"
     (wrote,) = undefended_words([RuleAttack("", "", DESCRIPTORS)], {"nothing": ""})
-    assert len(json.loads(wrote)) > 3  # the control: a plain child writes to a pipe of its host's
+    assert max(json.loads(wrote.replace(REACHED, ""))) > 3  # the control: a plain child writes to a pipe of its host
 
 
 def test_patching_the_interpreter_changes_no_other_episode():
