@@ -36,22 +36,6 @@ WIDTH = 100
 BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
 TYPES = {bool: "`true` or `false`", int: "whole number", float: "number", str: "text", Path: "path"}
 BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
-MEANINGS = {  # of the keys whose field has no description of its own
-    "schema_version": "version of this form",
-    "iterations": "candidates that a run tries at most",
-    "model.kind": "what answers; see the kinds above",
-    "model.protocol": "`text` for a model without tool calling; `evolve doctor` finds out",
-    "model.max_tokens_field": "what the endpoint calls the longest reply",
-    "model.tool_choice": "`required`: each reply must be a call, where the endpoint can enforce it",
-    "model.base_url": "where the endpoint is; no user name or password in it",
-    "proposer.kind": "see [proposers](proposers.md)",
-    "proposer.timeout_s": "seconds for one candidate",
-    "gate.policy": "false-accept rate of the whole run: `strict` 2 %, `standard` 10 %; `explore` commits nothing",
-    "budget.usd": "US dollars of a run; needs `model.price`",
-    "budget.tokens": "tokens of a run, prompt and completion together",
-    "budget.time_limit_s": "seconds of one `evolve run`",
-    "skills_top_k": "skills given to one task at most; 0 gives none",
-}
 
 
 def expected(page: Path) -> str:
@@ -186,7 +170,7 @@ def _rows(name: str, field: FieldInfo, prefix: str, defaults: BaseModel | None) 
     key = f"{prefix}{name}"
     default = "required" if defaults is None else _shown(getattr(defaults, name))
     inner = next(filter(None, map(_table_of, get_args(field.annotation))), None)
-    meaning = _unset(field.description or MEANINGS[key])
+    meaning = _unset(_meaning(key, field))
     if key == "proposer.model":
         yield _row(key, "table", default, f"{meaning}; its keys are those of `[model]`")
         return
@@ -194,6 +178,12 @@ def _rows(name: str, field: FieldInfo, prefix: str, defaults: BaseModel | None) 
     if inner is not None:
         for below, inner_field in inner.model_fields.items():
             yield from _rows(below, inner_field, f"{key}.", None)
+
+
+def _meaning(key: str, field: FieldInfo) -> str:
+    if not field.description:
+        raise ValueError(f"{key}: its field says nothing of itself; give it a description")
+    return field.description
 
 
 def _row(*cells: str) -> str:

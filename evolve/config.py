@@ -53,13 +53,15 @@ class HarnessSettings(Section):
 class ProposerSettings(Section):
     """What writes candidates."""
 
-    kind: Literal["mechanic", "openai", "command", "handoff"] = "mechanic"
+    kind: Literal["mechanic", "openai", "command", "handoff"] = Field(
+        default="mechanic", description="see [proposers](proposers.md)"
+    )
     agent: str = Field(default="", description="row of the agents table, for kind command: codex, claude, opencode")
     agents_file: str = Field(default="", description="a TOML file of further agent rows")
     sandbox: Literal["auto", "required", "off"] = Field(
         default="auto", description="whether coding agents are shut in; without one the run says UNPROTECTED"
     )
-    timeout_s: float = Field(default=1800.0, gt=0)
+    timeout_s: float = Field(default=1800.0, gt=0, description="seconds for one candidate")
     model: ModelSettings | None = Field(default=None, description="the model of kind openai")
     max_turns: int = Field(default=40, ge=1, description="turns of kind openai")
 
@@ -67,7 +69,10 @@ class ProposerSettings(Section):
 class GateSettings(Section):
     """How a candidate is tested."""
 
-    policy: Policy = Policy.STANDARD
+    policy: Policy = Field(
+        default=Policy.STANDARD,
+        description="false-accept rate of the whole run: `strict` 2 %, `standard` 10 %; `explore` commits nothing",
+    )
     max_trials: int = Field(
         default=24, ge=1, le=64, description="trials per task and arm at most; 1 for a greedy model"
     )
@@ -84,9 +89,9 @@ class EvaluationSettings(Section):
 class BudgetSettings(Section):
     """What a run may spend. None: no limit."""
 
-    usd: float | None = Field(default=None, ge=0)
-    tokens: int | None = Field(default=None, ge=0)
-    time_limit_s: float | None = Field(default=None, gt=0)
+    usd: float | None = Field(default=None, ge=0, description="US dollars of a run; needs `model.price`")
+    tokens: int | None = Field(default=None, ge=0, description="tokens of a run, prompt and completion together")
+    time_limit_s: float | None = Field(default=None, gt=0, description="seconds of one `evolve run`")
 
 
 class LedgerSettings(Section):
@@ -100,10 +105,10 @@ class LedgerSettings(Section):
 class Config(Section):
     """All of it."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[1] = Field(default=1, description="version of this form")
     environment: str = Field(default="household", description="name of the environment to evolve for")
     environments: dict[str, dict[str, Any]] = Field(default={}, description="options of each environment, by name")
-    iterations: int = Field(default=5, ge=1, le=1000)
+    iterations: int = Field(default=5, ge=1, le=1000, description="candidates that a run tries at most")
     model: ModelSettings = ModelSettings(kind="openai")
     rollout: RolloutSettings = RolloutSettings()
     harness: HarnessSettings = HarnessSettings()

@@ -104,21 +104,6 @@ def test_every_generated_part_is_used_once() -> None:
     assert sorted(found) == sorted(GENERATE.PARTS)
 
 
-def test_meanings_are_given_only_where_the_code_gives_none() -> None:
-    """A key is described in one place: its field, or the generator's list."""
-    described = {
-        *(f"model.{name}" for name, field in ModelSettings.model_fields.items() if field.description),
-        *(
-            f"{section}.{name}"
-            for section, outer in GENERATE.Config.model_fields.items()
-            if (inner := GENERATE._section(outer)) is not None
-            for name, field in inner.model_fields.items()
-            if field.description
-        ),
-    }
-    assert not described & set(GENERATE.MEANINGS)
-
-
 @pytest.mark.parametrize("path", pages(), ids=lambda path: path.name)
 def test_links_lead_somewhere(path: Path) -> None:
     """Each link to a file of the repository finds it."""

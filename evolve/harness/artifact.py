@@ -32,7 +32,7 @@ class Limits(_Table):
     """Numeric limits of a harness."""
 
     block_cap: int = Field(default=3, ge=0, le=20, description="blocks per episode and unit; then let through")
-    skills_top_k: int = Field(default=1, ge=0, le=5)
+    skills_top_k: int = Field(default=1, ge=0, le=5, description="skills given to one task at most; 0 gives none")
     skills_min_score: float = Field(default=0.25, ge=0.0, description="BM25 score below which no skill is given")
 
 

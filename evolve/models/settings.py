@@ -27,19 +27,30 @@ class Price(Record):
 class ModelSettings(Record):
     """One model. Fields of other kinds than its own are ignored."""
 
-    kind: Literal["openai", "local", "recorded", "scripted"] = "openai"
+    kind: Literal["openai", "local", "recorded", "scripted"] = Field(
+        default="openai", description="what answers; see the kinds above"
+    )
     id: str = Field(default="", description="the model's name at its endpoint; local: a label, else the file's name")
-    protocol: Literal["tools", "text"] = "tools"
+    protocol: Literal["tools", "text"] = Field(
+        default="tools", description="`text` for a model without tool calling; `evolve doctor` finds out"
+    )
 
     temperature: float | None = Field(default=0.0, ge=0.0, description="None: not sent, the endpoint decides")
     top_p: float | None = Field(default=1.0, gt=0.0, le=1.0, description="None: not sent")
     max_tokens: int = Field(default=1024, gt=0, description="longest reply, in tokens")
-    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = Field(
+        default="max_tokens", description="what the endpoint calls the longest reply"
+    )
     seed: int | None = Field(default=0, description="None: not sent; sampled requests mix the stream in")
-    tool_choice: Literal["auto", "required"] = "auto"
+    tool_choice: Literal["auto", "required"] = Field(
+        default="auto", description="`required`: each reply must be a call, where the endpoint can enforce it"
+    )
     extra_body: Json = Field(default={}, description="more fields of the request, as the endpoint takes them")
 
-    base_url: str = "https://api.openai.com/v1"
+    base_url: str = Field(
+        default="https://api.openai.com/v1",
+        description="where the endpoint is; no user name or password in it",
+    )
     api_key_env: str | None = Field(default="OPENAI_API_KEY", description="variable that holds the key; None: no key")
     timeout_s: float = Field(default=120.0, gt=0.0, description="longest wait for one attempt")
     retries: int = Field(default=4, ge=0, description="further attempts after the first")
