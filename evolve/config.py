@@ -5,11 +5,13 @@ From strong to weak: flag, `--set key.path=value`, EVOLVE_* environment, `--conf
 
 from __future__ import annotations
 
+import inspect
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from types import NoneType
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -155,6 +157,7 @@ def load_config(
         file: a further TOML file that outranks it.
         environ: environment variables; EVOLVE_MODEL__ID sets model.id.
         assignments: `key.path=value` texts of --set; values are TOML, bare words are strings.
+            From any source an empty text is "not set" where a key may be that.
         flags: dotted keys given as command line flags.
 
     Raises:
@@ -234,9 +237,22 @@ def _place(tree: dict[str, Any], key: str, value: Any, source: str) -> None:
     tree[last] = value
 
 
+def _with_unset(tree: Mapping[str, Any], table: type[BaseModel]) -> dict[str, Any]:
+    """Return the tree with None in place of each empty text whose key may be not set; TOML has no null."""
+    found = dict(tree)
+    for name, field in table.model_fields.items():
+        value, kinds = found.get(name), get_args(field.annotation) or (field.annotation,)
+        inner = next((kind for kind in kinds if inspect.isclass(kind) and issubclass(kind, BaseModel)), None)
+        if value == "" and NoneType in kinds:
+            found[name] = None
+        elif inner is not None and isinstance(value, Mapping):
+            found[name] = _with_unset(value, inner)
+    return found
+
+
 def _validate(tree: dict[str, Any], sources: Mapping[str, str]) -> Config:
     try:
-        return Config.model_validate(tree)
+        return Config.model_validate(_with_unset(tree, Config))
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])

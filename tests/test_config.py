@@ -52,6 +52,36 @@ def test_values_are_toml_and_bare_words_are_texts() -> None:
     assert config.environments == {"household": {"train": 20}}
 
 
+UNSET = ("temperature", "top_p", "seed", "api_key_env")
+
+
+@pytest.mark.parametrize("name", UNSET)
+def test_an_empty_text_is_not_set_from_every_source(tmp_path: Path, name: str) -> None:
+    """A file, a variable and --set can each say that a key with a default is not set."""
+    (tmp_path / "evolve.toml").write_text(f'[model]\n{name} = ""\n')
+    told = (
+        load_config(tmp_path),
+        load_config(None, environ={f"EVOLVE_MODEL__{name.upper()}": ""}),
+        load_config(None, assignments=(f"model.{name}=",)),
+    )
+    assert [getattr(one.config.model, name) for one in told] == [None] * 3
+    assert all(f"model.{name}" in one.sources for one in told)
+    assert getattr(load_config(None).config.model, name) is not None
+
+
+def test_an_empty_text_reaches_every_depth_and_no_other_kind_of_key(tmp_path: Path) -> None:
+    """Tables within tables can be not set; a text stays a text, and a number that must be there is missed."""
+    (tmp_path / "evolve.toml").write_text('[proposer.model]\nid = "m"\nprice = ""\n[environments.own]\nword = ""\n')
+    config = load_config(tmp_path, assignments=("budget.usd=", "proposer.model.seed=")).config
+    assert config.proposer.model is not None
+    assert (config.proposer.model.price, config.proposer.model.seed, config.budget.usd) == (None, None, None)
+    assert config.environments == {"own": {"word": ""}}
+    assert load_config(tmp_path, assignments=("proposer.model=",)).config.proposer.model is None
+    assert load_config(None, assignments=("ledger.url=",)).config.ledger.url == ""
+    with pytest.raises(ConfigError, match=r"iterations \(from --set\)"):
+        load_config(None, assignments=("iterations=",))
+
+
 def test_variables_reach_nested_keys_and_others_are_left_alone() -> None:
     """Two underscores are a dot; a variable that names no section is somebody else's."""
     environ = {"EVOLVE_MODEL__BASE_URL": "http://host/v1", "EVOLVE_HOME": "/x", "MODEL__ID": "no"}
