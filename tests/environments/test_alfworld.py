@@ -77,9 +77,9 @@ def retrace(session: AlfworldSession, trace: list[Json]) -> list[Json]:
 
 
 def test_recorded_episodes_come_out_text_for_text(alfworld: Alfworld, tasks: dict[str, Task], folder: Path) -> None:
-    """Twelve recorded episodes of all six families, a few at once: texts, admissible actions, score and end agree."""
-    traces = [orjson.loads(line) for line in (folder / "golden_traces.jsonl").read_bytes().splitlines()]
-    assert {trace["mode"] for trace in traces} == {"gold", "mixed"}
+    """A recorded episode of each family, mistakes among its steps, a few at once: texts, actions, score, end agree."""
+    recorded = [orjson.loads(line) for line in (folder / "golden_traces.jsonl").read_bytes().splitlines()]
+    traces = [trace for trace in recorded if trace["mode"] == "mixed"]
 
     def check(trace: Json) -> str:
         task = tasks[trace["game"].removesuffix("/game.tw-pddl")]
