@@ -18,7 +18,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evolve.assembly import open_bench, open_ledger, rollout_limits
+from evolve.assembly import make_rollout, open_bench, open_ledger
 from evolve.classify.label import label_failure
 from evolve.config import Config, load_config
 from evolve.environments.conformance import do_nothing, subject_of
@@ -26,7 +26,7 @@ from evolve.harness.runtime import HarnessRuntime
 from evolve.progress import Finished, Progress
 from evolve.protocols import Environment
 from evolve.records import Episode, Json, Split, Task, Usage
-from evolve.rollout import Job, Rollout
+from evolve.rollout import Job
 from evolve.store import Purpose
 from evolve.workspace import Workspace, start_workspace
 
@@ -48,14 +48,8 @@ async def play(root: Path, config: Config, count: int) -> tuple[Environment, lis
     with open_ledger(workspace, config) as ledger:
         ledger.start_run("episodes", environment=config.environment, model="", base_commit="", config={})
         async with open_bench(workspace, config, ledger, environ={}, spent=Usage()) as bench:
-            rollout = Rollout(
-                bench.environment,
-                bench.model,
-                bench.archive.of_run("episodes"),
-                limits=rollout_limits(config),
-                progress=Printing(),
-                stop=asyncio.Event(),
-            )
+            keeper = bench.archive.of_run("episodes")
+            rollout = make_rollout(bench, config, keeper, progress=Printing(), stop=asyncio.Event())
             tasks = list(bench.environment.tasks(Split.TRAIN))[:count]
             jobs = [Job(task, 0, HarnessRuntime(None, None), "") for task in tasks]
             episodes = await rollout.roll_out(jobs, Purpose.BASELINE)

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import os
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import entry_points
-from pathlib import Path
 
-from evolve.archive import Archive
+from evolve.archive import Archive, Keeper
 from evolve.canaries import Canaries, planted_variables, run_canaries
 from evolve.config import Config
-from evolve.environments.data import data_home
 from evolve.errors import ConfigError
-from evolve.harness.check import check_folder
 from evolve.harness.worker import WorkerPool
 from evolve.models.budget import Budget
 from evolve.models.cache import CachedModel, CompletionCache
 from evolve.models.create import create_model
 from evolve.models.watched import WatchedModel
-from evolve.proposers.agents import find_row
-from evolve.proposers.command import CommandProposer
-from evolve.proposers.handoff import HandoffProposer
-from evolve.proposers.mechanic import Mechanic
-from evolve.proposers.openai import OpenAIProposer
-from evolve.proposers.sandbox import OUTSIDE, Enclosure, choose_sandbox
-from evolve.protocols import Environment, Model, Proposer
+from evolve.progress import Progress
+from evolve.protocols import Environment, Model
 from evolve.records import Usage
-from evolve.rollout import RolloutLimits
+from evolve.rollout import Rollout, RolloutLimits
 from evolve.secrets import private_memory, secret_values
 from evolve.store import Ledger
 from evolve.store.connection import utc_now
@@ -185,74 +177,13 @@ async def open_bench(
         await archive.close()
 
 
-def rollout_limits(config: Config) -> RolloutLimits:
-    """Return the bounds of roll-outs that a configuration asks for."""
+def make_rollout(bench: Bench, config: Config, keeper: Keeper, *, progress: Progress, stop: asyncio.Event) -> Rollout:
+    """Make what plays episodes and gives them to a keeper, within the bounds that a configuration sets."""
     settings = config.rollout
-    return RolloutLimits(
+    limits = RolloutLimits(
         concurrency=settings.concurrency,
         episode_timeout_s=settings.episode_timeout_s,
         retries=settings.retries,
         error_share=settings.error_share,
     )
-
-
-def make_proposer(
-    workspace: Workspace,
-    config: Config,
-    *,
-    environ: Mapping[str, str],
-    replay: Callable[[Path], str],
-    canaries: Canaries,
-    warn: Callable[[str], None] = lambda _: None,
-) -> Proposer:
-    """Make the proposer that a configuration asks for.
-
-    Args:
-        canaries: looked for in what the proposer's own model is asked.
-        warn: is told where an agent would run outside any sandbox.
-
-    Raises:
-        ConfigError: it names no agent, an unknown one, or no model; or it requires a sandbox and none holds here.
-    """
-    settings = config.proposer
-    transcripts = workspace.transcripts
-    if settings.kind == "mechanic":
-        return Mechanic()
-    if settings.kind == "handoff":
-        return HandoffProposer(templates=workspace.prompts)
-    if settings.kind == "command":
-        row = find_row(settings.agent, Path(settings.agents_file) if settings.agents_file else None)
-        return CommandProposer(
-            row,
-            environ=environ,
-            transcripts=transcripts,
-            model=settings.model.id if settings.model else None,
-            templates=workspace.prompts,
-            enclosure=_enclosure(workspace, config, environ, warn),
-        )
-    if settings.model is None:
-        raise ConfigError("proposer.kind is openai, and proposer.model is not set: name the model that writes patches")
-    return OpenAIProposer(
-        WatchedModel(
-            create_model(settings.model, environ=environ), canaries, seen_in="a request to the proposer's model"
-        ),
-        check=lambda folder: "\n".join(check_folder(folder)) or "The harness folder is fine.",
-        replay=replay,
-        transcripts=transcripts,
-        turn_limit=settings.max_turns,
-        templates=workspace.prompts,
-    )
-
-
-def _enclosure(
-    workspace: Workspace, config: Config, environ: Mapping[str, str], warn: Callable[[str], None]
-) -> Enclosure | None:
-    """Return what shuts a coding agent in; None, and a warning, where it runs UNPROTECTED."""
-    found = choose_sandbox(config.proposer.sandbox, environ)
-    if found.sandbox is None:
-        warn(f"UNPROTECTED: the coding agent runs outside any sandbox ({found.reason}). {OUTSIDE}")
-        return None
-    options = (value for table in config.environments.values() for value in table.values() if isinstance(value, str))
-    data = (Path(text).expanduser() for text in options if os.sep in text)
-    home = Path(environ.get("HOME") or "~").expanduser()
-    return Enclosure(found.sandbox, hidden=(home, workspace.root.resolve(), data_home(environ), *data))
+    return Rollout(bench.environment, bench.model, keeper, limits=limits, progress=progress, stop=stop)

@@ -11,23 +11,23 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from evolve.assembly import Bench, open_bench, open_ledger, rollout_limits
+from evolve.assembly import Bench, make_rollout, open_bench, open_ledger
 from evolve.config import Config
 from evolve.freeze import frozen_harness
 from evolve.gate.interval import gain_interval
 from evolve.gate.scores import PairedScores, TaskScores, table
 from evolve.gate.signflip import task_p
-from evolve.harness.artifact import read_harness
+from evolve.harness.artifact import Harness, read_harness
 from evolve.harness.runtime import HarnessRuntime
 from evolve.lock import WorkspaceLock
 from evolve.loop.session import stop_signals
 from evolve.progress import Progress, Said
 from evolve.protocols import Model
-from evolve.records import Episode, FrozenHarness, Look, ModelFingerprint, Record, Task, Usage
+from evolve.records import Episode, FrozenHarness, Look, ModelFingerprint, Record, Usage
 from evolve.repository import harness_folder, open_repository
 from evolve.rollout import Job, Rollout
 from evolve.seal import commitment_sentence, mark_look, repeat_warning, require_sealed, require_whole
-from evolve.store import Ledger, Purpose
+from evolve.store import CommitmentEntry, Ledger, Purpose
 from evolve.workspace import Workspace
 
 Z95 = 1.959963984540054
@@ -115,35 +115,15 @@ async def evaluate(
             stop_signals(workspace) as stop,
         ):
             options = config.environments.get(config.environment, {})
-            commitment = require_sealed(ledger, bench.environment, options, frozen)
+            heldout = require_sealed(ledger, bench.environment, options, frozen)
             look = _take_look(ledger, frozen, bench.model.fingerprint)
-            mark_look(repository, look, commitment.digest)
-            progress.report(Said(commitment_sentence(look.environment, commitment)))
-            if warning := repeat_warning(look):
-                progress.report(Said(warning, "warning"))
-            rollout = Rollout(
-                bench.environment,
-                bench.model,
-                bench.archive.of_look(look.look_id),
-                limits=rollout_limits(config),
-                progress=progress,
-                stop=stop,
-            )
-            settings = config.harness
-            runtime = HarnessRuntime(harness, bench.pool, cap=settings.cap, off=frozenset(settings.off))
-            arms = await _play_arms(
-                rollout, bench.environment.heldout_tasks(look), runtime, trials=_trials(config, bench)
-            )
-            result = _result(
-                look,
-                frozen,
-                bench.model.fingerprint,
-                arms,
-                is_recorded=config.model.kind == "recorded",
-                heldout=commitment.digest,
-            )
+            mark_look(repository, look, heldout.digest)
+            _announce(look, heldout, progress)
+            rollout = make_rollout(bench, config, bench.archive.of_look(look.look_id), progress=progress, stop=stop)
+            arms = await _play(rollout, bench, config, look, harness)
+        result = _result(look, frozen, bench.model.fingerprint, arms, config=config, heldout=heldout.digest)
         ledger.close_look(look.look_id, result.model_dump(mode="json"))
-        mark_look(repository, look, commitment.digest, result.model_dump(mode="json"))
+        mark_look(repository, look, heldout.digest, result.model_dump(mode="json"))
     return result
 
 
@@ -170,24 +150,32 @@ def _take_look(ledger: Ledger, frozen: FrozenHarness, model: ModelFingerprint) -
     )
 
 
-def _trials(config: Config, bench: Bench) -> int:
-    return 1 if bench.model.fingerprint.is_greedy else config.evaluation.trials
+def _announce(look: Look, heldout: CommitmentEntry, progress: Progress) -> None:
+    progress.report(Said(commitment_sentence(look.environment, heldout)))
+    if warning := repeat_warning(look):
+        progress.report(Said(warning, "warning"))
 
 
-async def _play_arms(rollout: Rollout, tasks: Sequence[Task], runtime: HarnessRuntime, *, trials: int) -> Arms:
-    off = HarnessRuntime(None, None)
+async def _play(rollout: Rollout, bench: Bench, config: Config, look: Look, harness: Harness) -> Arms:
+    """Play both arms, task by task and trial by trial, so that they meet the same conditions."""
+    settings = config.harness
+    arms = {
+        "base": HarnessRuntime(None, None),
+        "frozen": HarnessRuntime(harness, bench.pool, cap=settings.cap, off=frozenset(settings.off)),
+    }
+    trials = 1 if bench.model.fingerprint.is_greedy else config.evaluation.trials
     jobs = [
-        Job(task, trial, arm, name)
-        for task in tasks
+        Job(task, trial, runtime, name)
+        for task in bench.environment.heldout_tasks(look)
         for trial in range(trials)
-        for arm, name in ((off, "base"), (runtime, "frozen"))
+        for name, runtime in arms.items()
     ]
     episodes = await rollout.roll_out(jobs, Purpose.EVALUATION)
     return Arms(tuple(episodes[0::2]), tuple(episodes[1::2]))
 
 
 def _result(
-    look: Look, frozen: FrozenHarness, model: ModelFingerprint, arms: Arms, *, is_recorded: bool, heldout: str
+    look: Look, frozen: FrozenHarness, model: ModelFingerprint, arms: Arms, *, config: Config, heldout: str
 ) -> Evaluation:
     scores = _paired(arms)
     interval = gain_interval(scores)
@@ -197,7 +185,7 @@ def _result(
         name=frozen.name,
         look=look,
         model=model,
-        is_recorded=is_recorded,
+        is_recorded=config.model.kind == "recorded",
         base=_arm(arms.base),
         frozen=_arm(arms.frozen),
         gain=round(interval.estimate, 6),

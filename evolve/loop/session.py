@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from evolve.assembly import Bench, clock_of, environment_maker, make_proposer, open_bench, open_ledger, rollout_limits
+from evolve.assembly import Bench, clock_of, environment_maker, make_rollout, open_bench, open_ledger
 from evolve.config import Config
 from evolve.errors import BudgetSpent, EvolveError, Interrupted, RulerChanged, UserError
 from evolve.lock import WorkspaceLock
@@ -16,10 +16,10 @@ from evolve.loop.context import RunContext, parse_time
 from evolve.loop.replay import Replayer
 from evolve.loop.run import Outcome, run_loop
 from evolve.progress import Progress, Said
+from evolve.proposers.create import create_proposer
 from evolve.protocols import Model
 from evolve.records import Json, Usage
 from evolve.repository import Repository, finish_landing, harness_folder, open_repository, remove_stale_locks
-from evolve.rollout import Rollout
 from evolve.ruler import Ruler, measure, require_unchanged
 from evolve.seal import commit_heldout, commitment_sentence, require_whole
 from evolve.store import Ledger, RunEntry, RunStatus
@@ -36,6 +36,14 @@ class Ran:
 
     entry: RunEntry
     outcome: Outcome
+
+
+@dataclass(frozen=True)
+class _Start:
+    """The run that begins or goes on, and the commit that it began from."""
+
+    run_id: str
+    base_commit: str
 
 
 async def run_session(
@@ -65,69 +73,59 @@ async def run_session(
         with open_ledger(workspace, config, clock=clock_of(environ)) as ledger:
             require_whole(repository, ledger)
             workspace.stop_file.unlink(missing_ok=True)
-            run_id, base_commit = _which_run(repository, ledger, config, resume)
+            start = _which_run(repository, ledger, config, resume)
+            spent = _spent(ledger, start.run_id)
             async with (
                 open_bench(
-                    workspace,
-                    config,
-                    ledger,
-                    environ=environ,
-                    spent=_spent(ledger, run_id),
-                    payer=run_id,
-                    model=model,
+                    workspace, config, ledger, environ=environ, spent=spent, payer=start.run_id, model=model
                 ) as bench,
                 stop_signals(workspace) as stop,
             ):
-                run = _begin(
-                    workspace,
-                    config,
-                    repository,
-                    ledger,
-                    bench,
-                    run_id=run_id,
-                    base_commit=base_commit,
-                    progress=progress,
-                    stop=stop,
-                )
-                outcome = await _run_to_its_end(run, base_commit)
-            return Ran(ledger.run(run_id), outcome)
+                entry = _enter(ledger, bench, config, start, progress)
+                run = _context(entry, workspace, config, repository, ledger, bench, progress=progress, stop=stop)
+                outcome = await _run_to_its_end(run, start.base_commit)
+            return Ran(ledger.run(start.run_id), outcome)
 
 
-def _begin(
+def _enter(ledger: Ledger, bench: Bench, config: Config, start: _Start, progress: Progress) -> RunEntry:
+    """Commit to the held-out split, and write the run down or compare it with what it was."""
+    name = config.environment
+    committed = commit_heldout(ledger, bench.environment, config.environments.get(name, {}))
+    progress.report(Said(commitment_sentence(name, committed)))
+    return ledger.start_run(
+        start.run_id,
+        environment=name,
+        model=bench.model.fingerprint.digest,
+        base_commit=start.base_commit,
+        config=deciding(config),
+    )
+
+
+def _context(
+    entry: RunEntry,
     workspace: Workspace,
     config: Config,
     repository: Repository,
     ledger: Ledger,
     bench: Bench,
     *,
-    run_id: str,
-    base_commit: str,
     progress: Progress,
     stop: asyncio.Event,
 ) -> RunContext:
-    """Commit to the held-out split, write the run and its ruler down or compare them, and put the parts together."""
-    name = config.environment
-    committed = commit_heldout(ledger, bench.environment, config.environments.get(name, {}))
-    progress.report(Said(commitment_sentence(name, committed)))
-    entry = ledger.start_run(
-        run_id,
-        environment=name,
-        model=bench.model.fingerprint.digest,
-        base_commit=base_commit,
-        config=deciding(config),
-    )
+    """Write the ruler down or compare it, and put the parts of the run together."""
     measure_now = _measuring(config, bench)
+    ruler = _ruler(ledger, entry.run_id, measure_now())
     replayer = Replayer(isolation=config.harness.isolation, step_limit=bench.environment.card.step_limit)
-    rollout = Rollout(
-        bench.environment,
-        bench.model,
-        bench.archive.of_run(run_id),
-        limits=rollout_limits(config),
-        progress=progress,
-        stop=stop,
+    proposer = create_proposer(
+        workspace,
+        config,
+        environ=bench.environ,
+        replay=replayer,
+        canaries=bench.canaries,
+        warn=lambda text: progress.report(Said(text, level="warning")),
     )
     return RunContext(
-        run_id=run_id,
+        run_id=entry.run_id,
         started_at=parse_time(entry.started_at),
         config=config,
         workspace=workspace,
@@ -136,17 +134,10 @@ def _begin(
         environment=bench.environment,
         pool=bench.pool,
         canaries=bench.canaries,
-        ruler=_ruler(ledger, run_id, measure_now()),
+        ruler=ruler,
         measure=measure_now,
-        rollout=rollout,
-        proposer=make_proposer(
-            workspace,
-            config,
-            environ=bench.environ,
-            replay=replayer,
-            canaries=bench.canaries,
-            warn=lambda text: progress.report(Said(text, level="warning")),
-        ),
+        rollout=make_rollout(bench, config, bench.archive.of_run(entry.run_id), progress=progress, stop=stop),
+        proposer=proposer,
         replayer=replayer,
         progress=progress,
         stop=stop,
@@ -225,8 +216,7 @@ async def _run_to_its_end(run: RunContext, base_commit: str) -> Outcome:
     return outcome
 
 
-def _which_run(repository: Repository, ledger: Ledger, config: Config, resume: str | None) -> tuple[str, str]:
-    """Return the run's id and its base commit."""
+def _which_run(repository: Repository, ledger: Ledger, config: Config, resume: str | None) -> _Start:
     mine = [entry for entry in ledger.runs() if entry.environment == config.environment]
     if resume is None:
         folder = harness_folder(config.environment)
@@ -234,7 +224,7 @@ def _which_run(repository: Repository, ledger: Ledger, config: Config, resume: s
             raise UserError(f"{changed[0]} is not committed; commit or undo your changes in {folder} before a run")
         if repository.harness_tree("HEAD", config.environment) is None:
             raise UserError(f"there is no {folder} at HEAD; `evolve init` makes one for each environment")
-        return f"{config.environment}-{len(mine) + 1:03d}", repository.head_commit()
+        return _Start(f"{config.environment}-{len(mine) + 1:03d}", repository.head_commit())
     if resume:
         entry = ledger.run(resume)
     else:
@@ -242,7 +232,7 @@ def _which_run(repository: Repository, ledger: Ledger, config: Config, resume: s
         if not unfinished:
             raise UserError(f"no unfinished run of {config.environment} to resume; `evolve runs list` shows all")
         entry = max(unfinished, key=lambda entry: (len(entry.run_id), entry.run_id))  # not by time: clocks are set back
-    return entry.run_id, entry.base_commit
+    return _Start(entry.run_id, entry.base_commit)
 
 
 def _spent(ledger: Ledger, run_id: str) -> Usage:

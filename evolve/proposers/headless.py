@@ -59,39 +59,46 @@ async def run_headless(
     transcript.parent.mkdir(parents=True, exist_ok=True)
     with transcript.open("w", encoding="utf-8") as log:
         log.write(f"{title}\n\n" if title else "")
-        process = await asyncio.create_subprocess_exec(
-            *argv,
-            cwd=cwd,
-            env=dict(environ),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
-        assert process.stdout is not None
-        assert process.stderr is not None
-        lines = _Lines(on_line)
-        streams = [_Transcript(log, secrets), _Transcript(log, secrets)]
+        process = await _start(argv, cwd, environ)
+        lines, out, err = _Lines(on_line), _Transcript(log, secrets), _Transcript(log, secrets)
         pumps = [
-            asyncio.create_task(_pump(process.stdout, [streams[0].write, lines.write])),
-            asyncio.create_task(_pump(process.stderr, [streams[1].write])),
+            asyncio.create_task(_pump(process.stdout, [out.write, lines.write])),
+            asyncio.create_task(_pump(process.stderr, [err.write])),
         ]
-        is_timeout = False
         try:
-            async with asyncio.timeout(timeout_s):
-                await _exit(process)
-        except TimeoutError:
-            is_timeout = True
-            await _ask_to_end(process)
+            is_timeout = not await _ends_within(timeout_s, process)
         finally:
             _end_group(process.pid)
             await _settle(pumps)
-            lines.finish()
-            for stream in streams:
+            for stream in (lines, out, err):
                 stream.finish()
     await _exit(process)
-    last = streams[1].last_line or streams[0].last_line
-    return Finished(process.returncode if process.returncode is not None else -1, is_timeout, last)
+    exit_code = process.returncode if process.returncode is not None else -1
+    return Finished(exit_code, is_timeout, err.last_line or out.last_line)
+
+
+async def _start(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> asyncio.subprocess.Process:
+    """Start a program as the head of a process group of its own, with nothing to read."""
+    return await asyncio.create_subprocess_exec(
+        *argv,
+        cwd=cwd,
+        env=dict(environ),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+async def _ends_within(timeout_s: float, process: asyncio.subprocess.Process) -> bool:
+    """Wait for a program; one that takes longer is asked to end, and has a moment to do so."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            await _exit(process)
+    except TimeoutError:
+        await _ask_to_end(process)
+        return False
+    return True
 
 
 async def _exit(process: asyncio.subprocess.Process) -> None:
@@ -120,7 +127,8 @@ async def _settle(pumps: Sequence[asyncio.Task[None]]) -> None:
     await asyncio.gather(*pumps, return_exceptions=True)
 
 
-async def _pump(stream: asyncio.StreamReader, sinks: Sequence[Callable[[bytes], None]]) -> None:
+async def _pump(stream: asyncio.StreamReader | None, sinks: Sequence[Callable[[bytes], None]]) -> None:
+    assert stream is not None, "both streams are pipes"
     while chunk := await stream.read(_CHUNK):
         for sink in sinks:
             sink(chunk)
