@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from redteam.cases import case
 
-from evolve.assembly import make_proposer
 from evolve.canaries import Canaries
 from evolve.cli.candidate_text import _sandbox_lines
 from evolve.config import load_config
-from evolve.doctor import _proposer_sandbox
+from evolve.doctor.agents import proposer_sandbox
 from evolve.errors import ConfigError
 from evolve.proposers.command import CommandProposer
+from evolve.proposers.create import create_proposer
 from evolve.proposers.sandbox import Enclosure, Room, choose_sandbox, find_sandbox
 from evolve.proposers.sandbox.probe import what_is_wrong
 from evolve.proposers.sandbox.seatbelt import Seatbelt
@@ -57,7 +57,7 @@ def test_a_sandbox_that_does_not_start_is_none(tmp_path: Path) -> None:
 def made(mode: str, path: str, top: Path) -> tuple[CommandProposer, list[str]]:
     """Make the proposer of a configuration; return it with what was warned of."""
     warned: list[str] = []
-    proposer = make_proposer(
+    proposer = create_proposer(
         Workspace(top),
         load_config(None, assignments=(*COMMAND, f"proposer.sandbox={mode}")).config,
         environ={"PATH": path, "HOME": str(top)},
@@ -96,11 +96,11 @@ def test_review_and_doctor_say_it(enclosure: Enclosure, tmp_path: Path) -> None:
     assert _sandbox_lines("bubblewrap") == ["  the coding agent was shut in: bubblewrap"]
     assert _sandbox_lines("") == []
     config = load_config(None, assignments=(*COMMAND, "proposer.sandbox=required")).config
-    missing = _proposer_sandbox(config, {"PATH": str(tmp_path)})
+    missing = proposer_sandbox(config, {"PATH": str(tmp_path)})
     assert missing.blocks
     assert missing.detail.startswith("UNPROTECTED")
     assert "bubblewrap" in missing.mend
-    assert _proposer_sandbox(config, os.environ).status == "ok"  # the control
+    assert proposer_sandbox(config, os.environ).status == "ok"  # the control
 
 
 def test_off_does_not_look() -> None:

@@ -1,0 +1,7 @@
+"""Looks at what a run needs: what is there, what is missing, and the command that mends it. Changes nothing."""
+
+from evolve.doctor.examine import examine
+from evolve.doctor.finding import Finding
+from evolve.doctor.ready import require_harness, require_ready
+
+__all__ = ["Finding", "examine", "require_harness", "require_ready"]
