@@ -120,6 +120,11 @@ class Divergence(Record):
     tokens: int = Field(default=0, description="of all requests, reused ones included")
     tokens_asked: int = 0
 
+    @property
+    def tokens_reused(self) -> int:
+        """Tokens of what had been asked before and was not asked again."""
+        return self.tokens - self.tokens_asked
+
 
 class CandidateReport(Record):
     """A candidate, its patch and the evidence on it."""

@@ -72,7 +72,7 @@ def page_of(report: Report) -> str:
             score_plot=plots.score_plot(report) if report.iterations else None,
             class_plot=plots.class_plot(report) if report.iterations else None,
             heldout_plot=plots.heldout_plot(report),
-            request_plot=plots.request_plot(report),
+            token_plot=plots.token_plot(report),
             task_plot=plots.task_plot,
             class_meanings=wording.CLASS_MEANINGS,
             Decision=Decision,

@@ -185,33 +185,33 @@ def _draw_look(axes: Any, row: int, look: LookReport, *, is_named: bool) -> None
         axes.annotate(f"{arm.successes}/{arm.n}", place, ha="center", va=side, fontsize=9, color=INK)
 
 
-def request_plot(report: Report) -> Plot | None:
-    """Plot for each candidate the requests that asked the model and those answered by what was asked before."""
-    candidates = [c for c in report.candidates if c.requests_asked + c.requests_reused]
-    if not candidates:
+def token_plot(report: Report) -> Plot | None:
+    """Plot for each candidate the tokens that were asked of the model and those of what had been asked before."""
+    seen = [(c.number, c.divergence) for c in report.candidates if c.divergence is not None and c.divergence.tokens]
+    if not seen:
         return None
 
     def paint(axes: Any) -> None:
-        rows = range(len(candidates))
-        asked = [c.requests_asked for c in candidates]
-        reused = [c.requests_reused for c in candidates]
+        rows = range(len(seen))
+        asked = [found.tokens_asked for _, found in seen]
+        reused = [found.tokens_reused for _, found in seen]
         axes.barh(rows, asked, height=0.55, color=NEW, label="asked")
         axes.barh(rows, reused, left=asked, height=0.55, color=REUSED, label="reused, not asked again")
-        for row, c in zip(rows, candidates, strict=True):
-            total = c.requests_asked + c.requests_reused
-            axes.annotate(f" {percent(c.requests_asked / total)} asked", (total, row), va="center", fontsize=9)
-        axes.set_yticks(rows, [f"candidate {c.number}" for c in candidates])
-        axes.set_xlabel("requests to the model in the candidate's episodes")
-        axes.set_xlim(0, max(map(sum, zip(asked, reused, strict=True))) * 1.18)
+        for row, (_, found) in zip(rows, seen, strict=True):
+            share = percent(found.tokens_asked / found.tokens)
+            axes.annotate(f" {share} asked", (found.tokens, row), va="center", fontsize=9)
+        axes.set_yticks(rows, [f"candidate {number}" for number, _ in seen])
+        axes.set_xlabel("tokens, prompt and completion together, in the candidate's episodes")
+        axes.set_xlim(0, max(found.tokens for _, found in seen) * 1.18)
         axes.invert_yaxis()
         axes.spines["left"].set_color(LINE)
         axes.grid(axis="x")
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, handletextpad=0.4)
         axes.set_title(axes.get_title(loc="left"), pad=30, loc="left")
 
-    told = "; ".join(f"candidate {c.number}: {c.requests_asked} asked, {c.requests_reused} reused" for c in candidates)
-    size = (7.4, 1.6 + 0.36 * len(candidates))
-    return draw("requests", "What testing cost: requests asked and reused", told, size=size, paint=paint)
+    told = "; ".join(f"candidate {n}: {found.tokens_asked} asked, {found.tokens_reused} reused" for n, found in seen)
+    size = (7.4, 1.6 + 0.36 * len(seen))
+    return draw("tokens", "What testing cost: tokens asked and reused", told, size=size, paint=paint)
 
 
 def _is(iteration: IterationReport, word: Decision) -> bool:

@@ -110,6 +110,7 @@ def _candidate(candidate: CandidateReport) -> list[str]:
         seen = candidate.divergence
         told = f"{seen.episodes_diverged} of {seen.episodes} episodes asked something new"
         facts.append(("divergence", f"{told}, {percent(seen.asked_share)} of the requests of a full re-run"))
+        facts.append(("tokens", f"{count(seen.tokens_asked)} asked, {count(seen.tokens_reused)} reused"))
     if candidate.predictions is not None:
         foreseen = candidate.predictions
         share = f"precision {percent(foreseen.fixed_precision)}, recall {percent(foreseen.fixed_recall)}"

@@ -11,7 +11,7 @@ import pytest
 from evolve.errors import StoreError
 from evolve.records import Decision
 from evolve.report.html import diff_lines, page_of, stage_marks, write_html
-from evolve.report.plots import score_plot, task_plot
+from evolve.report.plots import score_plot, task_plot, token_plot
 
 HOSTILE = '</code></pre><script>alert("x")</script><img src=//evil onerror=alert(1)> $\\frac{$'
 
@@ -101,8 +101,19 @@ def test_every_plot_has_a_name_a_description_and_axes_with_units(page):
         "failed training episodes",
         "mean score (0 to 1)",
         "tasks solved (%), bars",
+        "tokens, prompt and completion together",
     ):
         assert words in page
+
+
+def test_the_cost_of_a_test_is_told_in_tokens_and_in_requests(report, page):
+    """The plot and the facts of a candidate say how many tokens were asked and how many reused; requests stand by."""
+    accepted = next(c for c in report.candidates if c.decision is Decision.ACCEPT)
+    seen = accepted.divergence
+    assert 0 < seen.tokens_asked < seen.tokens
+    told = f"candidate {accepted.number}: {seen.tokens_asked} asked, {seen.tokens - seen.tokens_asked} reused"
+    assert told in token_plot(report).svg
+    assert f"{accepted.requests_asked} asked, {accepted.requests_reused} reused" in page
 
 
 def test_plots_take_their_colours_from_the_page(report):
