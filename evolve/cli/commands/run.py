@@ -8,22 +8,23 @@ import typer
 
 from evolve.cli.options import AsJson, Assignments, ConfigFile, DryRun, EnvironmentName, InWorkspace
 
+OneRun = Annotated[
+    str | None, typer.Argument(metavar="[RUN]", help="With --resume: which run to go on with.", show_default="latest")
+]
+Iterations = Annotated[int | None, typer.Option(help="Passes of the loop at most.", show_default="as configured")]
+Dollars = Annotated[float | None, typer.Option(help="US dollars at most.", show_default="no limit")]
+Tokens = Annotated[int | None, typer.Option(help="Tokens at most.", show_default="no limit")]
+Seconds = Annotated[float | None, typer.Option(metavar="SECONDS", help="Seconds at most.", show_default="no limit")]
+
 
 def run(
-    run_id: Annotated[
-        str | None,
-        typer.Argument(metavar="[RUN]", help="With --resume: which run to go on with.", show_default="latest"),
-    ] = None,
+    run_id: OneRun = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that ended early.")] = False,
     env: EnvironmentName = None,
-    iterations: Annotated[
-        int | None, typer.Option(help="Passes of the loop at most.", show_default="as configured")
-    ] = None,
-    budget_usd: Annotated[float | None, typer.Option(help="US dollars at most.", show_default="no limit")] = None,
-    budget_tokens: Annotated[int | None, typer.Option(help="Tokens at most.", show_default="no limit")] = None,
-    time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Seconds at most.", show_default="no limit")
-    ] = None,
+    iterations: Iterations = None,
+    budget_usd: Dollars = None,
+    budget_tokens: Tokens = None,
+    time_limit: Seconds = None,
     accept: Annotated[
         bool, typer.Option("--accept", help="Commit accepted candidates onto your branch when the run is done.")
     ] = False,
