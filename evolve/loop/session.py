@@ -230,9 +230,17 @@ def _which_run(repository: Repository, ledger: Ledger, config: Config, resume: s
     else:
         unfinished = [entry for entry in mine if entry.status is not RunStatus.DONE]
         if not unfinished:
-            raise UserError(f"no unfinished run of {config.environment} to resume; `evolve runs list` shows all")
+            raise UserError(_nothing_to_resume(config.environment, len(mine)))
         entry = max(unfinished, key=lambda entry: (len(entry.run_id), entry.run_id))  # not by time: clocks are set back
     return _Start(entry.run_id, entry.base_commit)
+
+
+def _nothing_to_resume(environment: str, done: int) -> str:
+    state = f"all of its {done} are done" if done > 1 else "its only one is done" if done else "it has none yet"
+    return (
+        f"no unfinished run of {environment} to resume: {state}. `evolve run --env {environment}` starts one; "
+        "`evolve runs list` shows the runs of every environment, and `evolve run --resume RUN` goes on with one of them"
+    )
 
 
 def _spent(ledger: Ledger, run_id: str) -> Usage:

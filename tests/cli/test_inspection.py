@@ -165,7 +165,10 @@ def test_resuming_a_finished_run_asks_nothing_and_changes_nothing(evolve, played
     assert again.document["totals"] == before["totals"]
     nothing = evolve("run", "--resume", *config)
     assert nothing.code == 2
-    assert "no unfinished run" in nothing.err
+    assert "no unfinished run of household to resume: its only one is done. `evolve run --env household`" in nothing.err
+    unknown = evolve("run", "--resume", *config, "--env", "nowhere")
+    assert unknown.code == 2
+    assert "there is no environment 'nowhere'; installed are: " in unknown.err
 
 
 def test_config_show_names_the_source_of_each_value_and_no_secret(evolve, workspace, monkeypatch):

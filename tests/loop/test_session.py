@@ -91,8 +91,8 @@ def test_a_run_is_resumed_with_its_own_configuration_only(workspace: Workspace) 
 
 
 def test_nothing_to_resume_is_said(workspace: Workspace) -> None:
-    """Resuming where no run is unfinished names the command that lists runs."""
-    with pytest.raises(UserError, match="evolve runs list"):
+    """Resuming where no run is unfinished says why, and names the commands that start a run and list runs."""
+    with pytest.raises(UserError, match=r"none yet.*`evolve run --env household` starts one.*evolve runs list"):
         small_run.run(workspace, resume="")
     with pytest.raises(UserError, match="no run 'household-009'"):
         small_run.run(workspace, resume="household-009")
