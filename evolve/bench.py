@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Literal
@@ -160,7 +161,7 @@ def verify(name: str, options: Mapping[str, Mapping[str, object]], *, tasks: int
     for environment in _environments(name):
         try:
             subject = subject_of(
-                environment, lambda e=environment: make_environment(e, options.get(e, {})), tasks=tasks
+                environment, partial(make_environment, environment, options.get(environment, {})), tasks=tasks
             )
         except EvolveError as error:
             yield Verification(environment=environment, checks=(broken(error),))
@@ -196,9 +197,9 @@ def _copy(source: Path, target: Path) -> None:
         return
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as partial:
-            shutil.copyfile(source, partial.name)
-        os.replace(partial.name, target)
+        with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as copied:
+            shutil.copyfile(source, copied.name)
+        os.replace(copied.name, target)
     except OSError as error:
         raise UserError(f"{target} cannot be written: {error.strerror}; EVOLVE_DATA names another place") from error
 

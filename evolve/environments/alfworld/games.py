@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 
 import orjson
@@ -97,15 +98,16 @@ def _read_tree(folder: Path) -> Iterator[Game]:
 
 def _read_compact(data: BenchmarkData, split: str) -> Iterator[Game]:
     domain, grammar = data.read(DOMAIN).decode(), data.read(GRAMMAR).decode()
-    for line in lzma.decompress(data.read(compact(split))).splitlines():
-        head, _, _ = line.partition(PROBLEM)  # the rest is long and only read when the game is played
-        row = orjson.loads(head + b"}")
-        yield Game(
-            game_id=row["game"].removesuffix(f"/{GAME_FILE}"),
-            text=row["task"],
-            sha256=row["sha256"],
-            unpack=partial(_rebuild, line, domain, grammar),
-        )
+    with lzma.open(BytesIO(data.read(compact(split)))) as lines:  # a line at a time: all of `train` are 183 MiB
+        for line in lines:
+            head, _, _ = line.partition(PROBLEM)  # the rest is long and only read when the game is played
+            row = orjson.loads(head + b"}")
+            yield Game(
+                game_id=row["game"].removesuffix(f"/{GAME_FILE}"),
+                text=row["task"],
+                sha256=row["sha256"],
+                unpack=partial(_rebuild, line, domain, grammar),
+            )
 
 
 def _rebuild(line: bytes, domain: str, grammar: str) -> bytes:
