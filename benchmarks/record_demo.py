@@ -11,8 +11,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from evolve.cli.demonstration import ENVIRONMENTS, TEMPLATE
 from evolve.config import load_config
+from evolve.demonstration import ENVIRONMENTS, TEMPLATE
 from evolve.models.cache import CompletionCache
 from evolve.models.create import create_model
 from evolve.models.recorded import write_recording

@@ -14,6 +14,7 @@ from evolve.canaries import Canaries, planted_variables, run_canaries
 from evolve.config import Config
 from evolve.errors import ConfigError
 from evolve.harness.worker import WorkerPool
+from evolve.lock import WorkspaceLock
 from evolve.models.budget import Budget
 from evolve.models.cache import CachedModel, CompletionCache
 from evolve.models.create import create_model
@@ -21,7 +22,9 @@ from evolve.models.watched import WatchedModel
 from evolve.progress import Progress
 from evolve.protocols import Environment, Model
 from evolve.records import Usage
+from evolve.repository import Repository, finish_landing, open_repository, remove_stale_locks
 from evolve.rollout import Rollout, RolloutLimits
+from evolve.seal import require_whole
 from evolve.secrets import private_memory, secret_values
 from evolve.store import Ledger
 from evolve.store.connection import utc_now
@@ -115,6 +118,33 @@ def open_ledger(
     workspace.state.mkdir(exist_ok=True)
     with Ledger(url, is_read_only=is_read_only, clock=clock) as ledger:
         yield ledger
+
+
+@dataclass(frozen=True)
+class Held:
+    """A workspace held by nobody else: its repository, and its ledger open for writing."""
+
+    repository: Repository
+    ledger: Ledger
+
+
+@contextmanager
+def hold_workspace(workspace: Workspace, config: Config, environ: Mapping[str, str]) -> Iterator[Held]:
+    """Take the workspace's lock, mend what a killed process left, and see that ledger and git agree.
+
+    Args:
+        environ: may stop the clock, as `clock_of` reads it.
+
+    Raises:
+        WorkspaceBusy: another process holds it.
+        SealError: git shows something that the ledger does not know.
+    """
+    with WorkspaceLock(workspace.lock_file) as lock, open_repository(workspace.root, lock=lock) as repository:
+        remove_stale_locks(repository, lock)
+        finish_landing(repository)
+        with open_ledger(workspace, config, clock=clock_of(environ)) as ledger:
+            require_whole(repository, ledger)
+            yield Held(repository, ledger)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ LAYERS = [
     {"archive"},
     {"rollout"},
     {"assembly", "loop", "evaluate"},
-    {"report", "doctor", "redteam", "bench"},
+    {"report", "doctor", "redteam", "bench", "demonstration"},
     {"cli"},
 ]
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evolve.assembly import clock_of, open_ledger
+from evolve.assembly import Held, clock_of, hold_workspace, open_ledger
 from evolve.cli.environ import with_dotenv
 from evolve.config import Config, load_config
 from evolve.errors import Interrupted, UserError
-from evolve.lock import WorkspaceLock
-from evolve.repository import Repository, finish_landing, open_repository, remove_stale_locks
-from evolve.seal import require_whole
+from evolve.repository import open_repository
+from evolve.seal import require_unused
 from evolve.store import Ledger
 from evolve.workspace import Workspace, find_workspace
 
@@ -35,14 +34,6 @@ class Place:
     def now(self) -> datetime:
         """Return the time that is written into commits and rows."""
         return clock_of(self.environ)()
-
-
-@dataclass(frozen=True)
-class Desk:
-    """What a command that changes something holds, alone."""
-
-    repository: Repository
-    ledger: Ledger
 
 
 def find_place(
@@ -68,8 +59,14 @@ def find_place(
 
 @contextmanager
 def reading(place: Place) -> Iterator[Ledger | None]:
-    """Open the ledger for reading; None where no run has made one yet."""
-    if not place.config.ledger.url and not (place.workspace.state / "ledger.sqlite").exists():
+    """Open the ledger for reading; None where no run has made one yet.
+
+    Raises:
+        SealError: git shows that one was made, and it is gone.
+    """
+    if not place.config.ledger.url and not place.workspace.has_ledger:
+        with open_repository(place.workspace.root) as repository:
+            require_unused(repository)
         yield None
         return
     with open_ledger(place.workspace, place.config, is_read_only=True) as ledger:
@@ -89,16 +86,9 @@ def inspecting(place: Place) -> Iterator[Ledger]:
         yield ledger
 
 
-@contextmanager
-def writing(place: Place) -> Iterator[Desk]:
+def writing(place: Place) -> AbstractContextManager[Held]:
     """Hold the workspace alone, with its repository and its ledger open for writing."""
-    root = place.workspace.root
-    with WorkspaceLock(place.workspace.lock_file) as lock, open_repository(root, lock=lock) as repository:
-        remove_stale_locks(repository, lock)
-        finish_landing(repository)
-        with open_ledger(place.workspace, place.config, clock=clock_of(place.environ)) as ledger:
-            require_whole(repository, ledger)
-            yield Desk(repository, ledger)
+    return hold_workspace(place.workspace, place.config, place.environ)
 
 
 def wait_for(work: Coroutine[Any, Any, T]) -> T:

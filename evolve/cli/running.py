@@ -11,9 +11,9 @@ from evolve.cli.place import Place, inspecting, reading, wait_for, writing
 from evolve.cli.run_text import run_document, run_text
 from evolve.doctor import require_harness, require_ready
 from evolve.errors import EvolveError
-from evolve.loop.accept import take
+from evolve.loop.accept import take_all
 from evolve.loop.session import run_session
-from evolve.store import Review, RunEntry
+from evolve.store import RunEntry
 
 
 def chosen_run(place: Place, written: str, *, is_environment_named: bool) -> tuple[Place, str]:
@@ -61,12 +61,8 @@ def show_run(place: Place, run_id: str, *, as_json: bool) -> None:
 
 def accept_all(place: Place, entry: RunEntry) -> None:
     """Commit the accepted candidates of a run onto the user's branch, in order."""
-    with writing(place) as desk:
-        for found in desk.ledger.candidates(entry.run_id):
-            if found.review is Review.WAITING:
-                name = found.candidate.candidate_id
-                commit = take(desk.repository, desk.ledger, name, date=place.now())
-                say(f"candidate {name} is commit {commit[:12]} on your branch")
+    with writing(place) as held:
+        take_all(held.repository, held.ledger, entry.run_id, date=place.now(), say=say)
 
 
 def _show_ended(place: Place, reason: str, *, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from evolve.assembly import make_environment
@@ -79,6 +80,21 @@ def take(repository: Repository, ledger: Ledger, candidate_id: str, *, date: dat
     )
     ledger.take(candidate_id, commit)
     return commit
+
+
+def take_all(
+    repository: Repository, ledger: Ledger, run_id: str, *, date: datetime, say: Callable[[str], None]
+) -> None:
+    """Commit the accepted candidates of a run that wait for a review, in order, and say each.
+
+    Raises:
+        EvolveError: as `take` does; those before it are committed.
+    """
+    for found in ledger.candidates(run_id):
+        if found.review is Review.WAITING:
+            name = found.candidate.candidate_id
+            commit = take(repository, ledger, name, date=date)
+            say(f"candidate {name} is commit {commit[:12]} on your branch")
 
 
 def _accepted_verdict(ledger: Ledger, entry: CandidateEntry) -> Verdict:

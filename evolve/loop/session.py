@@ -8,10 +8,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from evolve.assembly import Bench, clock_of, environment_maker, make_rollout, open_bench, open_ledger
+from evolve.assembly import Bench, Held, environment_maker, hold_workspace, make_rollout, open_bench
 from evolve.config import Config
 from evolve.errors import BudgetSpent, EvolveError, Interrupted, RulerChanged, UserError
-from evolve.lock import WorkspaceLock
 from evolve.loop.context import RunContext, parse_time
 from evolve.loop.replay import Replayer
 from evolve.loop.run import Outcome, run_loop
@@ -19,9 +18,9 @@ from evolve.progress import Progress, Said
 from evolve.proposers.create import create_proposer
 from evolve.protocols import Model
 from evolve.records import Json, Usage
-from evolve.repository import Repository, finish_landing, harness_folder, open_repository, remove_stale_locks
+from evolve.repository import harness_folder
 from evolve.ruler import Ruler, measure, require_unchanged
-from evolve.seal import commit_heldout, commitment_sentence, require_whole
+from evolve.seal import commit_heldout, commitment_sentence
 from evolve.store import Ledger, RunEntry, RunStatus
 from evolve.workspace import Workspace
 
@@ -67,24 +66,20 @@ async def run_session(
         RulerChanged, SealError: what it measures with, the held-out tasks or the ledger are not what they were.
         BudgetSpent, Interrupted, InfrastructureError: it ended early; the ledger says so and `--resume` goes on.
     """
-    with WorkspaceLock(workspace.lock_file) as lock, open_repository(workspace.root, lock=lock) as repository:
-        remove_stale_locks(repository, lock)
-        finish_landing(repository)
-        with open_ledger(workspace, config, clock=clock_of(environ)) as ledger:
-            require_whole(repository, ledger)
-            workspace.stop_file.unlink(missing_ok=True)
-            start = _which_run(repository, ledger, config, resume)
-            spent = _spent(ledger, start.run_id)
-            async with (
-                open_bench(
-                    workspace, config, ledger, environ=environ, spent=spent, payer=start.run_id, model=model
-                ) as bench,
-                stop_signals(workspace) as stop,
-            ):
-                entry = _enter(ledger, bench, config, start, progress)
-                run = _context(entry, workspace, config, repository, ledger, bench, progress=progress, stop=stop)
-                outcome = await _run_to_its_end(run, start.base_commit)
-            return Ran(ledger.run(start.run_id), outcome)
+    with hold_workspace(workspace, config, environ) as held:
+        workspace.stop_file.unlink(missing_ok=True)
+        start = _which_run(held, config, resume)
+        spent = _spent(held.ledger, start.run_id)
+        async with (
+            open_bench(
+                workspace, config, held.ledger, environ=environ, spent=spent, payer=start.run_id, model=model
+            ) as bench,
+            stop_signals(workspace) as stop,
+        ):
+            entry = _enter(held.ledger, bench, config, start, progress)
+            run = _context(entry, workspace, config, held, bench, progress=progress, stop=stop)
+            outcome = await _run_to_its_end(run, start.base_commit)
+        return Ran(held.ledger.run(start.run_id), outcome)
 
 
 def _enter(ledger: Ledger, bench: Bench, config: Config, start: _Start, progress: Progress) -> RunEntry:
@@ -105,8 +100,7 @@ def _context(
     entry: RunEntry,
     workspace: Workspace,
     config: Config,
-    repository: Repository,
-    ledger: Ledger,
+    held: Held,
     bench: Bench,
     *,
     progress: Progress,
@@ -114,7 +108,7 @@ def _context(
 ) -> RunContext:
     """Write the ruler down or compare it, and put the parts of the run together."""
     measure_now = _measuring(config, bench)
-    ruler = _ruler(ledger, entry.run_id, measure_now())
+    ruler = _ruler(held.ledger, entry.run_id, measure_now())
     replayer = Replayer(isolation=config.harness.isolation, step_limit=bench.environment.card.step_limit)
     proposer = create_proposer(
         workspace,
@@ -129,8 +123,8 @@ def _context(
         started_at=parse_time(entry.started_at),
         config=config,
         workspace=workspace,
-        repository=repository,
-        ledger=ledger,
+        repository=held.repository,
+        ledger=held.ledger,
         environment=bench.environment,
         pool=bench.pool,
         canaries=bench.canaries,
@@ -216,7 +210,8 @@ async def _run_to_its_end(run: RunContext, base_commit: str) -> Outcome:
     return outcome
 
 
-def _which_run(repository: Repository, ledger: Ledger, config: Config, resume: str | None) -> _Start:
+def _which_run(held: Held, config: Config, resume: str | None) -> _Start:
+    repository, ledger = held.repository, held.ledger
     mine = [entry for entry in ledger.runs() if entry.environment == config.environment]
     if resume is None:
         folder = harness_folder(config.environment)
