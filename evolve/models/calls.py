@@ -8,6 +8,9 @@ import orjson
 
 from evolve.records import Json, ProposedCall
 
+DEEPEST = 100
+"""Levels of lists and objects in arguments. What is nested deeper reads, and could be neither copied nor kept."""
+
 
 def read_call(call_id: str, tool: str, arguments: Any) -> ProposedCall:
     """Return a call as the model wrote it.
@@ -30,9 +33,14 @@ def call_id(turn: int, index: int) -> str:
 
 
 def json_object(text: str) -> Json | None:
-    """Return the JSON object that the whole text is, or None."""
+    """Return the JSON object that the whole text is; None where it is none, or nested deeper than anything is kept."""
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-    return value if isinstance(value, dict) else None
+    return value if isinstance(value, dict) and not _is_deeper(value, DEEPEST) else None
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return inside is not None and (levels == 0 or any(_is_deeper(one, levels - 1) for one in inside))
