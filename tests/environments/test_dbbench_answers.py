@@ -64,10 +64,11 @@ def test_an_answer_is_never_evaluated(answer: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", ["[" * 5000 + "]" * 5000, "[1, 2", "]", "[\x00]", r"['\d', '\\', '\x']", "[1][0]", "[9**9]"]
+    "answer",
+    ["[" * 5000 + "]" * 5000, "[1, 2", "]", "[\x00]", r"['\d', '\\', '\x']", "[1][0]", "[9**9]", f"[0x{'f' * 5000}]"],
 )
 def test_any_text_can_be_compared(answer: str) -> None:
-    """Nesting, escapes, control characters and half lists neither raise nor warn."""
+    """Nesting, escapes, control characters, half lists and endless numbers neither raise nor warn."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not is_equal(answer, ["x"])
