@@ -26,10 +26,19 @@ def require_whole(repository: Repository, ledger: Ledger) -> None:
     """
     missing = next(_unknown(repository, ledger), None)
     if missing is not None:
-        raise SealError(
-            f"{missing}: the ledger was deleted, replaced or altered. Restore it from a copy (by default it is "
-            ".evolve/ledger.sqlite); to begin anew, `evolve init` makes another workspace"
-        )
+        raise _lost(missing)
+
+
+def require_unused(repository: Repository) -> None:
+    """Do nothing where git shows no run, candidate or look; to be asked where there is no ledger.
+
+    Raises:
+        SealError: it shows one, so there was a ledger.
+    """
+    runs = [ref for ref in refs_under(repository, RUNS) if _RUN_ID.fullmatch(ref.removeprefix(RUNS))]
+    found = [*runs, *refs_under(repository, CANDIDATES, LOOKS)]
+    if found:
+        raise _lost(f"git has {found[0]}, and there is no ledger")
 
 
 def commit_heldout(ledger: Ledger, environment: Environment, options: Json) -> CommitmentEntry | None:
@@ -79,6 +88,13 @@ def mark_look(repository: Repository, look: Look, heldout: str, result: Json | N
     write_mark(repository, look_ref(look.look_id), _mark(look, heldout, result))
 
 
+def is_untold(repository: Repository, look: Look) -> bool:
+    """Return whether git remembers a look and no result of it: a kill came before anybody was told one."""
+    ref = look_ref(look.look_id)
+    mark = read_marks(repository, ref).get(ref)
+    return mark is not None and mark.get("result") is None
+
+
 def repeat_warning(look: Look) -> str:
     """Say what a further look with the same harness is worth; empty for the first."""
     if look.number == 1:
@@ -86,6 +102,13 @@ def repeat_warning(look: Look) -> str:
     return (
         f"this is look {look.number} at the held-out tasks of {look.environment} with the same harness; a number that "
         "was chosen among several looks is no held-out number"
+    )
+
+
+def _lost(what: str) -> SealError:
+    return SealError(
+        f"{what}: the ledger was deleted, replaced or altered. Restore it from a copy (by default it is "
+        ".evolve/ledger.sqlite); to begin anew, `evolve init` makes another workspace"
     )
 
 
@@ -130,8 +153,9 @@ def _unknown_candidates(repository: Repository, ledger: Ledger) -> Iterator[str]
 
 
 def _agrees(mark: Json, entry: LookEntry | None, ledger: Ledger) -> bool:
-    if entry is None or mark["look"] != entry.look.model_dump(mode="json"):
+    if entry is None or mark.get("look") != entry.look.model_dump(mode="json"):
         return False
-    if mark["heldout"] not in {known.digest for known in ledger.commitments(entry.look.environment)}:
+    if mark.get("heldout") not in {known.digest for known in ledger.commitments(entry.look.environment)}:
         return False
-    return mark["result"] is None or (entry.result is not None and digest_of(entry.result) == mark["result"])
+    closed = mark.get("result")
+    return closed is None or (entry.result is not None and digest_of(entry.result) == closed)

@@ -51,6 +51,11 @@ class Workspace:
         return f"sqlite:///{self.state / 'ledger.sqlite'}"
 
     @property
+    def has_ledger(self) -> bool:
+        """True where the default ledger is, or was: of one that was removed something is left beside it."""
+        return any(self.state.glob("ledger.sqlite*"))
+
+    @property
     def lock_file(self) -> Path:
         """One writer at a time."""
         return self.state / "lock"

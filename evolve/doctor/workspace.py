@@ -11,6 +11,7 @@ from evolve.doctor.ready import require_harness
 from evolve.errors import EvolveError, HarnessError, WorkspaceBusy
 from evolve.lock import WorkspaceLock
 from evolve.repository import harness_folder, open_repository
+from evolve.seal import require_unused
 from evolve.store import RunStatus
 from evolve.workspace import Workspace
 
@@ -47,9 +48,11 @@ def _repository(workspace: Workspace, config: Config) -> Finding:
 
 
 def _ledger(workspace: Workspace, config: Config) -> Finding:
-    if not config.ledger.url and not (workspace.state / "ledger.sqlite").exists():
-        return Finding(name="ledger", status="ok", detail="no runs yet")
     try:
+        if not config.ledger.url and not workspace.has_ledger:
+            with open_repository(workspace.root) as repository:
+                require_unused(repository)
+            return Finding(name="ledger", status="ok", detail="no runs yet")
         with open_ledger(workspace, config, is_read_only=True) as ledger:
             runs = ledger.runs()
     except EvolveError as error:

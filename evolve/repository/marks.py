@@ -22,13 +22,18 @@ def read_marks(repository: Repository, prefix: str) -> dict[str, Json]:
     Raises:
         RepositoryError: one of them is no record of evolve.
     """
-    marks = {}
-    for ref in refs_under(repository, prefix):
-        try:
-            marks[ref] = orjson.loads(repository.git.run_bytes("cat-file", "blob", ref))
-        except orjson.JSONDecodeError as error:
-            raise RepositoryError(f"{ref} holds no record of evolve; restore it from a copy") from error
-    return marks
+    return {ref: _record(repository, ref) for ref in refs_under(repository, prefix)}
+
+
+def _record(repository: Repository, ref: str) -> Json:
+    """Return the record under a ref; whoever can write to git can put anything there."""
+    try:
+        record = orjson.loads(repository.git.run_bytes("cat-file", "blob", ref))
+    except orjson.JSONDecodeError:
+        record = None
+    if not isinstance(record, dict):
+        raise RepositoryError(f"{ref} holds no record of evolve; restore it from a copy")
+    return record
 
 
 def refs_under(repository: Repository, *prefixes: str) -> list[str]:

@@ -62,8 +62,7 @@ class Store:
         self._mark = Mark(path)
         with self._errors():
             expected = self._mark.expected()
-            if not is_read_only:
-                self._mark.require_ledger()
+            self._mark.require_ledger()
             self._engine = (
                 open_sqlite(path, is_read_only, busy_timeout_s) if path else open_server(str(url), is_read_only)
             )

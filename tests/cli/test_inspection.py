@@ -21,6 +21,23 @@ def test_lists_of_a_new_workspace_say_that_there_is_nothing_yet(evolve, workspac
     assert not (workspace / ".evolve").exists()
 
 
+@pytest.mark.parametrize(
+    ("left", "code", "words"),
+    [("ledger.sqlite", 4, "is gone, and it had taken"), ("*", 2, "the ledger was deleted, replaced or altered")],
+    ids=["the ledger", "the whole folder"],
+)
+def test_a_removed_ledger_is_not_told_as_no_runs_yet(evolve, workspace, left, code, words):
+    """Where runs were, a list of none would be a lie: looking is refused as running is, and the doctor says it too."""
+    add_accepted(workspace)
+    for path in filter(Path.is_file, (workspace / ".evolve").glob(left)):
+        path.unlink()
+    for noun in ("runs", "candidates"):
+        ended = evolve(noun, "list", "-C", workspace)
+        assert (ended.code, ended.out) == (code, "")
+        assert words in ended.err
+    assert words in evolve("doctor", "-C", workspace, "--offline").out
+
+
 def test_show_without_runs_is_a_usage_error(evolve, workspace):
     """Showing what is not there ends with 2 and says how to begin."""
     for command in (("runs", "show"), ("report",), ("candidates", "show", "1")):
