@@ -96,6 +96,91 @@ def test_no_request_leads_past_the_list(tmp_path: Path) -> None:
     assert refused == []
 
 
+def test_an_open_tunnel_ends_with_the_sandbox_in_silence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """An agent that leaves a connection open is cut off without a traceback on the user's terminal."""
+
+    async def leave_open() -> bytes:
+        service = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
+        port = service.sockets[0].getsockname()[1]
+        async with service, Gateway([f"127.0.0.1:{port}"]).at_socket(tmp_path / "door"):
+            reader, writer = await asyncio.open_unix_connection(tmp_path / "door")
+            writer.write(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode())
+            await reader.readuntil(b"\r\n\r\n")
+        rest = await reader.read(-1)
+        writer.close()
+        return rest
+
+    assert asyncio.run(leave_open()) == b""
+    assert caplog.records == []
+
+
+SECOND = "GET http://evil.test/ HTTP/1.1\r\nHost: evil.test\r\n\r\n"
+
+
+async def _talk_behind_a_proxy(request: str, status: str, door: Path | None) -> tuple[list[str], str]:
+    """Send a request and a second one to another place; return what the user's own proxy took for requests.
+
+    Args:
+        status: what the proxy answers; it keeps the connection, as proxies do.
+        door: where the gateway listens; None speaks to the proxy itself.
+    """
+    heads: list[str] = []
+    tunnelled = ""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal tunnelled
+        try:
+            while head := (await reader.readuntil(b"\r\n\r\n")).decode():
+                heads.append(head)
+                writer.write(f"HTTP/1.1 {status}\r\n\r\n".encode())
+                if head.startswith("CONNECT ") and status.startswith("200"):
+                    tunnelled = (await reader.read(1000)).decode()
+                    break
+        except asyncio.IncompleteReadError:
+            pass
+        writer.close()
+
+    proxy = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = proxy.sockets[0].getsockname()[1]
+    gateway = Gateway(["api.model.test", "api.model.test:80"], upstream=f"http://user:word@127.0.0.1:{port}")
+    async with proxy:
+        if door is None:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write((request + SECOND).encode())
+            writer.write_eof()
+            await reader.read(-1)
+            writer.close()
+            return heads, tunnelled
+        async with gateway.at_socket(door):
+            reader, writer = await asyncio.open_unix_connection(door)
+            writer.write((request + SECOND).encode())
+            writer.write_eof()
+            await asyncio.wait_for(reader.read(-1), 5)
+            writer.close()
+    return heads, tunnelled
+
+
+@case("21.gateway")
+@pytest.mark.parametrize("status", ["200 OK", "502 Bad Gateway"])
+@pytest.mark.parametrize(
+    "request_line",
+    ["CONNECT api.model.test:443 HTTP/1.1", "GET http://api.model.test/v1 HTTP/1.1"],
+    ids=["tunnel", "plain"],
+)
+def test_a_second_request_does_not_lead_the_users_own_proxy_elsewhere(
+    tmp_path: Path, request_line: str, status: str
+) -> None:
+    """The proxy is asked for one tunnel to the place that was checked, and never reads what is said after it."""
+    request = f"{request_line}\r\n\r\n"
+    heads, tunnelled = asyncio.run(_talk_behind_a_proxy(request, status, tmp_path / "door"))
+    place = "api.model.test:443" if "CONNECT" in request else "api.model.test:80"
+    assert [head.splitlines()[0] for head in heads] == [f"CONNECT {place} HTTP/1.1"]
+    assert "Proxy-Authorization: Basic dXNlcjp3b3Jk" in heads[0]
+    assert ("evil.test" in tunnelled) is status.startswith("200")  # it goes to that place, as anything may
+    heads, _ = asyncio.run(_talk_behind_a_proxy(SECOND, "502 Bad Gateway", None))
+    assert len([head for head in heads if "evil.test" in head]) == 2  # the control
+
+
 def test_addresses_among_the_variables_are_its_model_too() -> None:
     """A base address that the user set is reached at its port; other values name nobody."""
     values = {"A": "https://gate.test/v1", "B": "http://localhost:4000", "C": "gate2.test", "D": "http://x:y:z"}

@@ -64,6 +64,8 @@ class Gateway:
                 await self._lead(reader, writer)
             except (OSError, TimeoutError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
                 pass  # the visitor, or the place, is gone or talks no HTTP
+            except asyncio.CancelledError:
+                pass  # by `_closing` alone; asyncio prints a traceback for a visitor whose task ends as cancelled
             finally:
                 writer.close()
 
@@ -81,26 +83,44 @@ class Gateway:
         async with asyncio.timeout(_DIAL_TIMEOUT_S):
             outside, out = await self._dial(host, port)
         try:
-            if is_tunnel and self._upstream is None:
+            if is_tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
-                out.write(self._introduced(head))
+                out.write(head)
             await _relay((reader, writer), (outside, out))
         finally:
             out.close()
 
     async def _dial(self, host: str, port: int) -> Streams:
-        if self._upstream is not None and self._upstream.hostname:
-            return await asyncio.open_connection(self._upstream.hostname, self._upstream.port or 80)
-        return await asyncio.open_connection(host, port)
+        """Return a connection that leads to one place and to no other, whatever is said on it later.
 
-    def _introduced(self, head: bytes) -> bytes:
-        """Return the first lines as the next hop gets them: with the user's name at the user's own proxy."""
-        if self._upstream is None or self._upstream.username is None:
-            return head
-        told = f"{unquote(self._upstream.username)}:{unquote(self._upstream.password or '')}".encode()
-        first, rest = head.split(b"\r\n", 1)
-        return b"\r\n".join([first, b"Proxy-Authorization: Basic " + base64.b64encode(told), rest])
+        Raises:
+            OSError: nobody is there, or the user's own proxy leads nobody there.
+        """
+        if self._upstream is None or not self._upstream.hostname:
+            return await asyncio.open_connection(host, port)
+        outside, out = await asyncio.open_connection(self._upstream.hostname, self._upstream.port or 80)
+        try:
+            out.write(self._introduction(f"[{host}]:{port}" if ":" in host else f"{host}:{port}"))
+            answer = await outside.readuntil(b"\r\n\r\n")
+            if answer.split(b" ", 2)[1:2] != [b"200"]:
+                raise ConnectionRefusedError("the user's own proxy does not lead there")
+        except BaseException:
+            out.close()
+            raise
+        return outside, out
+
+    def _introduction(self, place: str) -> bytes:
+        """Return what asks the user's own proxy for a tunnel, with the user's name where it wants one.
+
+        Plain requests go through a tunnel too: a proxy takes a second one, to anywhere, on the same connection.
+        """
+        assert self._upstream is not None
+        lines = [f"CONNECT {place} HTTP/1.1", f"Host: {place}"]
+        if self._upstream.username is not None:
+            told = f"{unquote(self._upstream.username)}:{unquote(self._upstream.password or '')}".encode()
+            lines.append(f"Proxy-Authorization: Basic {base64.b64encode(told).decode()}")
+        return "\r\n".join([*lines, "", ""]).encode()
 
     def _note(self, place: str) -> None:
         shown = "".join(letter for letter in place[:100] if letter.isprintable())
