@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib import metadata
@@ -17,7 +16,9 @@ from evolve.environments.alfworld.session import PASS_MARK, AlfworldSession
 from evolve.environments.alfworld.splits import LoopSide, digest_of_games, in_rounds, read_loop_side
 from evolve.environments.children import ChildPool
 from evolve.environments.data import BenchmarkData
-from evolve.errors import ConfigError, SealError, UserError
+from evolve.environments.seal import require_look, require_loop_split
+from evolve.environments.source import source_digest
+from evolve.errors import ConfigError, UserError
 from evolve.protocols import EnvironmentCard
 from evolve.records import Look, LoopSplit, Split, Task, digest_of
 
@@ -59,7 +60,14 @@ class Alfworld:
             step_limit=self._options.step_limit,
             pass_mark=PASS_MARK,
             description="ALFWorld: household chores as text games, one command a step",
-            digest=digest_of([_source_digest(), _engine_versions(), self._options.step_limit, self._side.digest]),
+            digest=digest_of(
+                [
+                    source_digest(HERE, Path(children.__file__).parent),
+                    _engine_versions(),
+                    self._options.step_limit,
+                    self._side.digest,
+                ]
+            ),
             is_blocking=True,
         )
 
@@ -69,8 +77,7 @@ class Alfworld:
         Raises:
             SealError: anything else was asked for.
         """
-        if split not in (Split.TRAIN, Split.GUARD):
-            raise SealError(f"{NAME}: the {split} tasks are listed against a recorded look only")
+        require_loop_split(NAME, split)
         return [_task(game, split) for game in self._side.offered[split].values()]
 
     def heldout_tasks(self, look: Look) -> Sequence[Task]:
@@ -80,8 +87,7 @@ class Alfworld:
             SealError: the look is not for this environment.
             ConfigError: the held-out games are not there.
         """
-        if look.environment != NAME:
-            raise SealError(f"look {look.look_id} is for {look.environment}, not for {NAME}")
+        require_look(NAME, look)
         _require_games(self._data, HELDOUT_SPLIT)
         return [_task(game, Split.HELDOUT) for game in self._heldout.values()]
 
@@ -126,8 +132,3 @@ def _require_games(data: BenchmarkData, split: str) -> None:
 
 def _engine_versions() -> dict[str, str]:
     return {name: metadata.version(name) for name in ENGINE.values()}
-
-
-def _source_digest() -> str:
-    files = [path for folder in (HERE, Path(children.__file__).parent) for path in sorted(folder.glob("*.py"))]
-    return hashlib.sha256(b"\0".join(file.name.encode() + b"\0" + file.read_bytes() for file in files)).hexdigest()

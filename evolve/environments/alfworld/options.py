@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from evolve.environments.alfworld.benchmark import LOOP_SPLITS, NAME
-from evolve.errors import ConfigError
+from evolve.environments.options import LIMITS, choice, count, refuse_unknown
 
-OPTIONS = ("data", "games", "train", "guard", "heldout", "step_limit")
+OPTIONS = ("data", "games", *LIMITS, "step_limit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +34,8 @@ def read_options(given: Mapping[str, object]) -> Options:
     Raises:
         ConfigError: an option is unknown or has a wrong value.
     """
-    unknown = sorted(set(given) - set(OPTIONS))
-    if unknown:
-        raise ConfigError(f"{NAME}: unknown option {', '.join(unknown)}; options are {', '.join(OPTIONS)}")
-    games = given.get("games", Options().games)
-    if not isinstance(games, str) or games not in LOOP_SPLITS:
-        raise ConfigError(f"{NAME}: option games must be one of {', '.join(LOOP_SPLITS)}, got {games!r}")
+    refuse_unknown(NAME, given, OPTIONS)
+    games = choice(NAME, "games", given.get("games", Options().games), LOOP_SPLITS)
     least = {"train": 0, "guard": 0, "heldout": 0, "step_limit": 1}
-    counts = {name: _count(name, given[name], least[name]) for name in least if name in given}
+    counts = {name: count(NAME, name, given[name], least=least[name]) for name in least if name in given}
     return Options(games=games, **counts)
-
-
-def _count(name: str, value: object, least: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ConfigError(f"{NAME}: option {name} must be a whole number from {least} up, got {value!r}")
-    return value

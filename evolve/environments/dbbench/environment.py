@@ -15,13 +15,16 @@ from evolve.environments.dbbench.mysql import MysqlEngine
 from evolve.environments.dbbench.scoring import PASS_MARK, VERSION
 from evolve.environments.dbbench.session import DbSession
 from evolve.environments.dbbench.sqlite import SqliteEngine
-from evolve.errors import ConfigError, SealError, UserError
+from evolve.environments.options import LIMITS, limits_of, refuse_unknown
+from evolve.environments.seal import require_look, require_loop_split
+from evolve.environments.source import source_digest
+from evolve.errors import ConfigError, UserError
 from evolve.protocols import EnvironmentCard
 from evolve.records import Look, LoopSplit, Split, Task, digest_of
 
 STEP_LIMIT = 15
 EMBEDDED = "sqlite"
-OPTIONS = ("data", "engine", *(split.value for split in Split))
+OPTIONS = ("data", "engine", *LIMITS)
 
 
 class DbBench:
@@ -39,10 +42,8 @@ class DbBench:
         Raises:
             ConfigError: an unknown option, a value of the wrong kind, or an engine that cannot be used here.
         """
-        unknown = sorted(set(options) - set(OPTIONS))
-        if unknown:
-            raise ConfigError(f"{NAME}: unknown option {', '.join(unknown)}; options are {', '.join(OPTIONS)}")
-        limits = {split: _limit(split.value, options[split.value]) for split in Split if split.value in options}
+        refuse_unknown(NAME, options, OPTIONS)
+        limits = limits_of(NAME, options)
         files = BenchmarkData(BENCHMARK, options.get("data"))
         return cls(files, _engine(options.get("engine", EMBEDDED)), limits)
 
@@ -56,7 +57,7 @@ class DbBench:
             step_limit=STEP_LIMIT,
             pass_mark=PASS_MARK,
             description="One table and a question about it, or a change of it, by SQL (AgentBench DBBench)",
-            digest=digest_of([_source_digest(), files, self._engine.name]),
+            digest=digest_of([source_digest(Path(__file__).parent), files, self._engine.name]),
             is_blocking=True,
         )
 
@@ -66,8 +67,7 @@ class DbBench:
         Raises:
             SealError: anything else was asked for.
         """
-        if split not in (Split.TRAIN, Split.GUARD):
-            raise SealError(f"{NAME}: the {split} tasks are listed against a recorded look only")
+        require_loop_split(NAME, split)
         return [entry.task(split) for entry in self._offered(split)]
 
     def heldout_tasks(self, look: Look) -> Sequence[Task]:
@@ -77,8 +77,7 @@ class DbBench:
             SealError: the look is not for this environment.
             ConfigError: standard.jsonl is not here.
         """
-        if look.environment != NAME:
-            raise SealError(f"look {look.look_id} is for {look.environment}, not for {NAME}")
+        require_look(NAME, look)
         return [entry.task(Split.HELDOUT) for entry in self._offered(Split.HELDOUT)]
 
     def heldout_digest(self) -> str | None:
@@ -123,14 +122,3 @@ def _engine(choice: object) -> Engine:
     if isinstance(choice, str) and choice.startswith(("mysql://", "mariadb://")):
         return MysqlEngine(choice)
     raise ConfigError(f"{NAME}: option engine must be {EMBEDDED!r} or a URL mysql://..., got {choice!r}")
-
-
-def _limit(name: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ConfigError(f"{NAME}: option {name} must be a whole number from 0 up, got {value!r}")
-    return value
-
-
-def _source_digest() -> str:
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"\0".join(file.name.encode() + b"\0" + file.read_bytes() for file in files)).hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -12,7 +11,10 @@ from evolve.environments.household.heldout_problems import CANARY, HELDOUT_COUNT
 from evolve.environments.household.loop_problems import GUARD_COUNT, TRAIN_COUNT, loop_problems
 from evolve.environments.household.problems import NAME, Problem
 from evolve.environments.household.session import HouseholdSession
-from evolve.errors import ConfigError, SealError, UserError
+from evolve.environments.options import refuse_unknown
+from evolve.environments.seal import require_look, require_loop_split
+from evolve.environments.source import source_digest
+from evolve.errors import ConfigError, UserError
 from evolve.protocols import EnvironmentCard
 from evolve.records import Look, LoopSplit, Split, Task, digest_of
 
@@ -40,9 +42,7 @@ def create(options: Mapping[str, object]) -> HouseholdEnvironment:
         ConfigError: an option is unknown, or no whole number from 1 to the size of the split.
     """
     sizes = {"train": TRAIN_COUNT, "guard": GUARD_COUNT, "heldout": HELDOUT_COUNT}
-    unknown = sorted(set(options) - set(sizes))
-    if unknown:
-        raise ConfigError(f"household: unknown option {', '.join(unknown)}; there are {', '.join(sizes)}")
+    refuse_unknown(NAME, options, tuple(sizes))
     return HouseholdEnvironment(Limits(**{name: _count(name, options[name], sizes[name]) for name in options}))
 
 
@@ -67,7 +67,9 @@ class HouseholdEnvironment:
             step_limit=STEP_LIMIT,
             pass_mark=PASS_MARK,
             description="Chores in a small text household: find, treat, place and examine objects.",
-            digest=digest_of({"code": _code_digest(), "tasks": [_digest(split) for split in Split]}),
+            digest=digest_of(
+                {"code": source_digest(Path(__file__).parent), "tasks": [_digest(split) for split in Split]}
+            ),
             canary=CANARY,
         )
 
@@ -77,8 +79,7 @@ class HouseholdEnvironment:
         Raises:
             SealError: any other split was asked for.
         """
-        if split not in (Split.TRAIN, Split.GUARD):
-            raise SealError(f"household: only train and guard tasks are listed here, not {split}")
+        require_loop_split(NAME, split)
         return [problem.task for problem in self._listed[split]]
 
     def heldout_tasks(self, look: Look) -> Sequence[Task]:
@@ -87,8 +88,7 @@ class HouseholdEnvironment:
         Raises:
             SealError: the look is for another environment.
         """
-        if look.environment != NAME:
-            raise SealError(f"household: look {look.look_id} is for {look.environment}")
+        require_look(NAME, look)
         return [problem.task for problem in self._heldout]
 
     def heldout_digest(self) -> str:
@@ -140,11 +140,3 @@ def _problems(split: Split) -> tuple[Problem, ...]:
 def _digest(split: Split, count: int | None = None) -> str:
     """Return the SHA-256 over the first problems of a split, or all."""
     return digest_of([problem.as_json() for problem in _problems(split)[:count]])
-
-
-def _code_digest() -> str:
-    """Return the SHA-256 over the source files of this package, by name, as they lie on the disk now."""
-    total = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        total.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return total.hexdigest()

@@ -8,20 +8,23 @@ from functools import cached_property
 from pathlib import Path
 
 from evolve.environments.data import BenchmarkData
+from evolve.environments.options import LIMITS, choice, limits_of, path, refuse_unknown
 from evolve.environments.os_interaction.benchmark import BENCHMARK, DEV, STD, TRAIN
 from evolve.environments.os_interaction.problems import Problem, divided, read_problems
 from evolve.environments.os_interaction.rootfs import NAME, Rootfs, default_folder, read_rootfs
 from evolve.environments.os_interaction.sandbox import Sandbox, require_sandbox
 from evolve.environments.os_interaction.scoring import PASS_MARK, VERSION
 from evolve.environments.os_interaction.session import OsSession
-from evolve.errors import ConfigError, SealError, UserError
+from evolve.environments.seal import require_look, require_loop_split
+from evolve.environments.source import source_digest
+from evolve.errors import ConfigError, UserError
 from evolve.protocols import EnvironmentCard
 from evolve.records import Look, LoopSplit, Split, Task, digest_of
 
 STEP_LIMIT = 8
 TIMEOUT_S = 30.0
 SETS = {"train": TRAIN, "dev": DEV}
-OPTIONS = ("data", "rootfs", "set", "timeout_s", *(split.value for split in Split))
+OPTIONS = ("data", "rootfs", "set", "timeout_s", *LIMITS)
 
 
 class OsInteraction:
@@ -55,18 +58,14 @@ class OsInteraction:
         Raises:
             ConfigError: an unknown option, a value of the wrong kind, or something that sandboxes need is missing.
         """
-        unknown = sorted(set(options) - set(OPTIONS))
-        if unknown:
-            raise ConfigError(f"{NAME}: unknown option {', '.join(unknown)}; options are {', '.join(OPTIONS)}")
-        limits = {split: _limit(split.value, options[split.value]) for split in Split if split.value in options}
+        refuse_unknown(NAME, options, OPTIONS)
+        limits = limits_of(NAME, options)
         files = BenchmarkData(BENCHMARK, options.get("data"))
-        open_file = _open_file(options.get("set", "train"))
+        open_file = SETS[choice(NAME, "set", options.get("set", "train"), SETS)]
         timeout_s = _timeout(options.get("timeout_s", TIMEOUT_S))
-        folder = options.get("rootfs", default_folder())
-        if not isinstance(folder, str | Path):
-            raise ConfigError(f"{NAME}: option rootfs must be a folder, got {folder!r}")
+        folder = path(NAME, "rootfs", options.get("rootfs", default_folder()))
         require_sandbox()
-        rootfs = read_rootfs(Path(folder).expanduser().absolute())
+        rootfs = read_rootfs(folder.absolute())
         return cls(files, rootfs, limits, open_file=open_file, timeout_s=timeout_s)
 
     @cached_property
@@ -79,7 +78,7 @@ class OsInteraction:
             step_limit=STEP_LIMIT,
             pass_mark=PASS_MARK,
             description="A question about a Linux machine, or a change to it, by bash (AgentBench OS interaction)",
-            digest=digest_of([_source_digest(), tasks, self._rootfs.digest, self._timeout_s]),
+            digest=digest_of([source_digest(Path(__file__).parent), tasks, self._rootfs.digest, self._timeout_s]),
             is_blocking=True,
         )
 
@@ -89,8 +88,7 @@ class OsInteraction:
         Raises:
             SealError: anything else was asked for.
         """
-        if split not in (Split.TRAIN, Split.GUARD):
-            raise SealError(f"{NAME}: the {split} tasks are listed against a recorded look only")
+        require_loop_split(NAME, split)
         return [problem.task(split) for problem in self._offered(split)]
 
     def heldout_tasks(self, look: Look) -> Sequence[Task]:
@@ -100,8 +98,7 @@ class OsInteraction:
             SealError: the look is not for this environment.
             ConfigError: os_std.jsonl is not here.
         """
-        if look.environment != NAME:
-            raise SealError(f"look {look.look_id} is for {look.environment}, not for {NAME}")
+        require_look(NAME, look)
         return [problem.task(Split.HELDOUT) for problem in self._offered(Split.HELDOUT)]
 
     def heldout_digest(self) -> str | None:
@@ -150,24 +147,7 @@ class OsInteraction:
         return read_problems(self._files, STD)
 
 
-def _open_file(choice: object) -> str:
-    if not isinstance(choice, str) or choice not in SETS:
-        raise ConfigError(f"{NAME}: option set must be {' or '.join(SETS)}, got {choice!r}")
-    return SETS[choice]
-
-
 def _timeout(value: object) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 600:
         raise ConfigError(f"{NAME}: option timeout_s must be a number above 0 and up to 600, got {value!r}")
     return float(value)
-
-
-def _limit(name: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ConfigError(f"{NAME}: option {name} must be a whole number from 0 up, got {value!r}")
-    return value
-
-
-def _source_digest() -> str:
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"\0".join(file.name.encode() + b"\0" + file.read_bytes() for file in files)).hexdigest()

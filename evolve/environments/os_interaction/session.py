@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
 
 from evolve.environments.os_interaction.problems import Problem
 from evolve.environments.os_interaction.sandbox import Outcome, Sandbox
 from evolve.environments.os_interaction.scoring import nothing_committed, score
+from evolve.errors import EnvironmentBroken
 from evolve.records import Call, ErrorKind, Observation, Opening, Score, Tool
 
 SYSTEM = (
@@ -29,6 +31,7 @@ LATE = "\n[stopped after {:g} seconds; the next script gets a fresh shell]"
 IS_OVER = "The problem is closed."
 NOT_PROBED = "No tool here can be probed: all may change the machine."
 LONGEST, KEPT = 800, 780
+OWN_S = 120.0  # for set-up and checks: a slow machine is not the agent's fault
 TERMINAL = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]|\x1b\][0-9]*;[^\x07]*\x07|\x07")
 
 
@@ -61,15 +64,13 @@ class OsSession:
         """Run what sets the task up. As upstream's own images differ, a script that fails does not end the task.
 
         Raises:
-            EnvironmentBroken: the sandbox has ended.
+            EnvironmentBroken: a script did not come to an end, or the sandbox has ended.
         """
-        for script in self._problem.init:
-            if script.language == "bash":
-                self._run(["bash", "-c", f"RANDOM={_seed(self._problem.task_id)}\n{script.code}"])
-            else:
-                self._run(script.argv())
-        if self._problem.start is not None:
-            self._run(self._problem.start.argv())
+        seeded = f"RANDOM={_seed(self._problem.task_id)}\n"
+        scripts = [replace(s, code=seeded + s.code) if s.language == "bash" else s for s in self._problem.init]
+        for script in (*scripts, self._problem.start):
+            if script is not None and self._run(script.argv()).is_late:
+                raise EnvironmentBroken(f"{self._problem.task_id}: its set-up took more than {OWN_S:g} seconds")
 
     @property
     def opening(self) -> Opening:
@@ -117,7 +118,7 @@ class OsSession:
         self._sandbox.close()
 
     def _run(self, argv: list[str]) -> Outcome:
-        return self._sandbox.program(argv, self._timeout_s)
+        return self._sandbox.program(argv, OWN_S)
 
     def _shown(self, outcome: Outcome) -> str:
         try:

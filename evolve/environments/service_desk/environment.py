@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 
+from evolve.environments.options import LIMITS, limits_of, refuse_unknown
+from evolve.environments.seal import require_look, require_loop_split
 from evolve.environments.service_desk.cases import NAME, Case
 from evolve.environments.service_desk.heldout_tickets import CANARY, heldout_cases
 from evolve.environments.service_desk.loop_tickets import loop_cases
 from evolve.environments.service_desk.scoring import PASS_MARK
 from evolve.environments.service_desk.session import DeskSession
-from evolve.errors import ConfigError, SealError, UserError
+from evolve.environments.source import source_digest
+from evolve.errors import UserError
 from evolve.protocols import EnvironmentCard
 from evolve.records import Look, LoopSplit, Split, Task, digest_of
 
@@ -34,7 +36,7 @@ class ServiceDesk:
             step_limit=STEP_LIMIT,
             pass_mark=PASS_MARK,
             description="Orders and subscriptions at a service desk under a written policy",
-            digest=digest_of([_source_digest(), [_digest(split) for split in Split]]),
+            digest=digest_of([source_digest(Path(__file__).parent), [_digest(split) for split in Split]]),
             canary=CANARY,
         )
 
@@ -44,8 +46,7 @@ class ServiceDesk:
         Raises:
             SealError: anything else was asked for.
         """
-        if split not in (Split.TRAIN, Split.GUARD):
-            raise SealError(f"{NAME}: the {split} tasks are listed against a recorded look only")
+        require_loop_split(NAME, split)
         return [case.task for case in self._offered(split)]
 
     def heldout_tasks(self, look: Look) -> Sequence[Task]:
@@ -54,8 +55,7 @@ class ServiceDesk:
         Raises:
             SealError: the look is not for this environment.
         """
-        if look.environment != NAME:
-            raise SealError(f"look {look.look_id} is for {look.environment}, not for {NAME}")
+        require_look(NAME, look)
         return [case.task for case in self._offered(Split.HELDOUT)]
 
     def heldout_digest(self) -> str:
@@ -101,17 +101,8 @@ def create(options: Mapping[str, object]) -> ServiceDesk:
     Raises:
         ConfigError: an unknown option, or a limit that is no whole number from 0 up.
     """
-    names = [split.value for split in Split]
-    unknown = sorted(set(options) - set(names))
-    if unknown:
-        raise ConfigError(f"{NAME}: unknown option {', '.join(unknown)}; options are {', '.join(names)}")
-    return ServiceDesk({Split(name): _limit(name, value) for name, value in options.items()})
-
-
-def _limit(name: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ConfigError(f"{NAME}: option {name} must be a whole number from 0 up, got {value!r}")
-    return value
+    refuse_unknown(NAME, options, LIMITS)
+    return ServiceDesk(limits_of(NAME, options))
 
 
 @cache
@@ -124,9 +115,3 @@ def _cases(split: Split) -> tuple[Case, ...]:
 def _digest(split: Split, count: int | None = None) -> str:
     """Return the SHA-256 over the first cases of a split, or all."""
     return digest_of([case.content() for case in _cases(split)[:count]])
-
-
-def _source_digest() -> str:
-    """Return the SHA-256 over the source files of this package as they lie on the disk now."""
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"\0".join(file.name.encode() + b"\0" + file.read_bytes() for file in files)).hexdigest()

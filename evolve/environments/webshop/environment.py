@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 
 from evolve.environments.data import BenchmarkData, need_module
+from evolve.environments.seal import require_look, require_loop_split
+from evolve.environments.source import source_digest
 from evolve.environments.webshop.benchmark import BENCHMARK, EXTRA, GOALS, HELDOUT, NAME, PRODUCTS
 from evolve.environments.webshop.catalogue import Catalogue
 from evolve.environments.webshop.goals import HELDOUT_END, Goal, divide, read_goals
@@ -16,7 +17,7 @@ from evolve.environments.webshop.options import Options, read_options
 from evolve.environments.webshop.scoring import PASS_MARK, Scorer
 from evolve.environments.webshop.session import ShoppingSession
 from evolve.environments.webshop.titles import create_subjects
-from evolve.errors import ConfigError, SealError, UserError
+from evolve.errors import ConfigError, UserError
 from evolve.protocols import EnvironmentCard
 from evolve.records import Look, LoopSplit, Split, Task, digest_of
 
@@ -43,7 +44,9 @@ class WebShop:
             step_limit=self._options.step_limit,
             pass_mark=PASS_MARK,
             description="WebShop: find the product that an instruction describes, choose its options, buy it",
-            digest=digest_of([_source_digest(), self._scorer.version, self._options.step_limit, *deciding]),
+            digest=digest_of(
+                [source_digest(Path(__file__).parent), self._scorer.version, self._options.step_limit, *deciding]
+            ),
             is_blocking=True,  # a purchase may parse titles, and the first one loads the parser
         )
 
@@ -53,8 +56,7 @@ class WebShop:
         Raises:
             SealError: anything else was asked for.
         """
-        if split not in (Split.TRAIN, Split.GUARD):
-            raise SealError(f"{NAME}: the {split} tasks are listed against a recorded look only")
+        require_loop_split(NAME, split)
         return [goal.task(split) for goal in self._offered(split)]
 
     def heldout_tasks(self, look: Look) -> Sequence[Task]:
@@ -64,8 +66,7 @@ class WebShop:
             SealError: the look is not for this environment.
             ConfigError: the held-out goals are not here.
         """
-        if look.environment != NAME:
-            raise SealError(f"look {look.look_id} is for {look.environment}, not for {NAME}")
+        require_look(NAME, look)
         return [goal.task(Split.HELDOUT) for goal in self._offered(Split.HELDOUT)]
 
     def heldout_digest(self) -> str | None:
@@ -137,8 +138,3 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ConfigError(f"{NAME}: {path} does not read: {error.strerror}") from error
-
-
-def _source_digest() -> str:
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"\0".join(file.name.encode() + b"\0" + file.read_bytes() for file in files)).hexdigest()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from evolve.environments.options import LIMITS, choice, count, limits_of, refuse_unknown
 from evolve.environments.webshop.benchmark import NAME
 from evolve.errors import ConfigError
 from evolve.records import Split
@@ -14,7 +15,7 @@ DEFAULT_LIMITS = {Split.TRAIN: 200, Split.GUARD: 60}
 """Of thousands of training goals; held-out goals are all offered."""
 TITLES = ("auto", "nouns", "words")
 STEP_LIMIT = 20
-KNOWN = ("data", "train", "guard", "heldout", "products", "goals", "heldout_goals", "titles", "step_limit")
+KNOWN = ("data", *LIMITS, "products", "goals", "heldout_goals", "titles", "step_limit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,36 +44,20 @@ def read_options(options: Mapping[str, object]) -> Options:
     Raises:
         ConfigError: one is unknown, of the wrong kind, or does not go with the others.
     """
-    unknown = sorted(set(options) - set(KNOWN))
-    if unknown:
-        raise ConfigError(f"{NAME}: unknown option {', '.join(unknown)}; options are {', '.join(KNOWN)}")
-    asked = {split: _whole(split.value, options[split.value]) for split in Split if split.value in options}
+    refuse_unknown(NAME, options, KNOWN)
     products, goals = _file("products", options), _file("goals", options)
     if (products is None) != (goals is None):
         raise ConfigError(f"{NAME}: options products and goals go together, since goals name products of one set")
     if products is None and options.get("heldout_goals") is not None:
         raise ConfigError(f"{NAME}: option heldout_goals goes with products and goals")
     return Options(
-        limits=DEFAULT_LIMITS | asked,
+        limits=DEFAULT_LIMITS | limits_of(NAME, options),
         products=products,
         goals=goals,
         heldout_goals=_file("heldout_goals", options),
-        titles=_choice("titles", options, TITLES),
-        step_limit=_whole("step_limit", options.get("step_limit", STEP_LIMIT), least=1),
+        titles=choice(NAME, "titles", options.get("titles", TITLES[0]), TITLES),
+        step_limit=count(NAME, "step_limit", options.get("step_limit", STEP_LIMIT), least=1),
     )
-
-
-def _whole(name: str, value: object, *, least: int = 0) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ConfigError(f"{NAME}: option {name} must be a whole number from {least} up, got {value!r}")
-    return value
-
-
-def _choice(name: str, options: Mapping[str, object], choices: tuple[str, ...]) -> str:
-    value = options.get(name, choices[0])
-    if value not in choices:
-        raise ConfigError(f"{NAME}: option {name} must be one of {', '.join(choices)}, got {value!r}")
-    return value
 
 
 def _file(name: str, options: Mapping[str, object]) -> Path | None:
