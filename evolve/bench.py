@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -44,7 +45,8 @@ class BenchmarkState(Record):
     environments: tuple[str, ...]
     licence: str
     source: str
-    folder: str
+    folder: str = Field(description="where it is, or is looked for")
+    home: str = Field(description="where the commands bring it")
     files: tuple[FileState, ...]
     missing_forms: tuple[str, ...] = Field(description="forms of which one would do; empty where one is whole")
     extra: str | None
@@ -96,9 +98,11 @@ def find_benchmark(name: str) -> Benchmark:
 
 def state_of(benchmark: Benchmark, options: Mapping[str, object]) -> BenchmarkState:
     """Look at the data, modules and programs of a benchmark; digests are checked."""
-    data = BenchmarkData(benchmark, options.get("data"))
+    chosen = options.get("data")
+    data = BenchmarkData(benchmark, chosen)
+    home = data.folder if chosen else benchmark.home
     files = tuple(
-        FileState(path=f.path, what=f.what, state=_state(data.folder / f.path, f), is_needed=f.is_needed)
+        FileState(path=f.path, what=f.what, state=_state(data.find(f.path), f), is_needed=f.is_needed)
         for f in benchmark.files
     )
     return BenchmarkState(
@@ -108,12 +112,13 @@ def state_of(benchmark: Benchmark, options: Mapping[str, object]) -> BenchmarkSt
         licence=benchmark.licence,
         source=benchmark.source,
         folder=str(data.folder),
+        home=str(home),
         files=files,
         missing_forms=tuple(_missing_forms(benchmark, data.folder, files)),
         extra=benchmark.extra,
         missing_modules=tuple(name for name in benchmark.modules if not _has_module(name)),
         missing_programs=tuple(name for name in benchmark.programs if shutil.which(name) is None),
-        fetch=tuple(line.format(folder=data.folder) for line in benchmark.fetch),
+        fetch=tuple(line.format(folder=shlex.quote(str(home))) for line in benchmark.fetch),
         notes=benchmark.notes,
     )
 
@@ -128,12 +133,12 @@ def take_files(benchmark: Benchmark, source: Path) -> list[str]:
     """
     if not source.is_dir():
         raise UserError(f"{source} is no folder; --from names one that holds the files of {benchmark.name}")
-    folder = BenchmarkData(benchmark).folder
-    states = {file: _state(source / file.path, file) for file in benchmark.files}
+    folder, given = benchmark.home, BenchmarkData(benchmark, source)
+    states = {file: _state(given.find(file.path), file) for file in benchmark.files}
     for file, state in states.items():
         if state == "altered":
             raise UserError(
-                f"{source / file.path} is not the file that {benchmark.name} is pinned to (SHA-256 differs)"
+                f"{given.find(file.path)} is not the file that {benchmark.name} is pinned to (SHA-256 differs)"
             )
         if state == "absent" and file.is_needed and _state(folder / file.path, file) != "present":
             raise UserError(f"{source} holds no {file.path} ({file.what}), which {benchmark.name} needs")
@@ -144,7 +149,7 @@ def take_files(benchmark: Benchmark, source: Path) -> list[str]:
             "a folder in another form is not copied: the option data names it where it is"
         )
     for path in present:
-        _copy(source / path, folder / path)
+        _copy(given.find(path), folder / path)
     return present
 
 
@@ -186,7 +191,7 @@ def _missing_forms(benchmark: Benchmark, folder: Path, files: Iterable[FileState
 def _state(path: Path, file: DataFile) -> State:
     try:
         with path.open("rb") as content:
-            is_right = file.sha256 in (None, hashlib.file_digest(content, "sha256").hexdigest())
+            is_right = file.is_right(hashlib.file_digest(content, "sha256").hexdigest())
     except OSError:
         return "absent"
     return "present" if is_right else "altered"
@@ -197,9 +202,8 @@ def _copy(source: Path, target: Path) -> None:
         return
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as copied:
-            shutil.copyfile(source, copied.name)
-        os.replace(copied.name, target)
+        with tempfile.TemporaryDirectory(dir=target.parent) as part:
+            os.replace(shutil.copyfile(source, Path(part) / target.name), target)
     except OSError as error:
         raise UserError(f"{target} cannot be written: {error.strerror}; EVOLVE_DATA names another place") from error
 

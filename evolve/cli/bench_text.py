@@ -36,13 +36,13 @@ def state_text(state: BenchmarkState) -> str:
 
 def fetch_text(state: BenchmarkState) -> str:
     """Return the commands that bring a benchmark."""
-    return "\n".join([f"The data of {state.name} belongs in {state.folder}.", *_lacks(state), *_commands(state)])
+    return "\n".join([f"The data of {state.name} belongs in {state.home}.", *_lacks(state), *_commands(state)])
 
 
 def taken_text(state: BenchmarkState, taken: Sequence[str]) -> str:
     """Say which files were taken and what still lacks."""
     end = f"`evolve bench verify {state.name}` checks it." if state.is_ready else "Still missing:"
-    return "\n".join([f"Took {count(len(taken), 'file')} into {state.folder}. {end}", *_lacks(state)])
+    return "\n".join([f"Took {count(len(taken), 'file')} into {state.home}. {end}", *_lacks(state)])
 
 
 def verification_text(found: Verification) -> str:

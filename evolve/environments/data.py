@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -28,12 +28,18 @@ class DataFile:
         what: what is in it, in a few words.
         sha256: its pinned digest; None where only the source's commit pins it.
         is_needed: False where it serves a part only: held-out tasks, an exact ranking.
+        others: digests of other versions that serve as well.
     """
 
     path: str
     what: str
     sha256: str | None = None
     is_needed: bool = True
+    others: tuple[str, ...] = ()
+
+    def is_right(self, sha256: str) -> bool:
+        """Say whether a digest is one that this file may have."""
+        return self.sha256 is None or sha256 in (self.sha256, *self.others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,8 @@ class Benchmark:
         extra: the optional dependency that its adapter imports; None where it needs none.
         programs: programs that must be on PATH.
         fetch: the commands that bring the data, in order; `{folder}` stands for the benchmark's folder.
+        places: gives the folders in which files are looked for, the main one first, where there is more to it than
+            the option `data` (its argument; None: not set) or the benchmark's own folder.
     """
 
     name: str
@@ -61,7 +69,13 @@ class Benchmark:
     extra: str | None = None
     modules: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
+    places: Callable[[Path | None], tuple[Path, ...]] | None = None
     notes: str = ""
+
+    @property
+    def home(self) -> Path:
+        """The benchmark's own folder: where its data is brought to, and found where nobody says otherwise."""
+        return data_home() / self.name
 
 
 def data_home(environ: Mapping[str, str] = os.environ) -> Path:
@@ -73,10 +87,10 @@ def data_home(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 class BenchmarkData:
-    """The data folder of one benchmark on this machine.
+    """The data of one benchmark on this machine.
 
     Args:
-        chosen: the environment's option `data`; None takes the folder below `data_home()`.
+        chosen: the environment's option `data`; None takes what `places` finds, else the benchmark's own folder.
 
     Raises:
         ConfigError: the option is no text.
@@ -86,11 +100,18 @@ class BenchmarkData:
         if chosen is not None and not isinstance(chosen, str | Path):
             raise ConfigError(f"{benchmark.name}: option data must be a folder, got {chosen!r}")
         self.benchmark = benchmark
-        self.folder = Path(chosen).expanduser() if chosen else data_home() / benchmark.name
+        named = Path(chosen).expanduser() if chosen else None
+        self.folders = benchmark.places(named) if benchmark.places else (named or benchmark.home,)
+        self.folder = self.folders[0]
 
     def has(self, path: str) -> bool:
         """Say whether a file is there; its content is not looked at."""
-        return (self.folder / path).is_file()
+        return self.find(path).is_file()
+
+    def find(self, path: str) -> Path:
+        """Return where a file is; in the main folder where it is nowhere."""
+        found = (folder / path for folder in self.folders)
+        return next((place for place in found if place.is_file()), self.folder / path)
 
     def read(self, path: str) -> bytes:
         """Return the content of a file after checking its digest.
@@ -100,12 +121,12 @@ class BenchmarkData:
         """
         file = next(file for file in self.benchmark.files if file.path == path)
         try:
-            content = (self.folder / path).read_bytes()
+            content = self.find(path).read_bytes()
         except OSError as error:
             raise ConfigError(self.missing(path)) from error
-        if file.sha256 not in (None, hashlib.sha256(content).hexdigest()):
+        if not file.is_right(hashlib.sha256(content).hexdigest()):
             raise ConfigError(
-                f"{self.folder / path} is not the file that {self.benchmark.name} is pinned to (SHA-256 differs); "
+                f"{self.find(path)} is not the file that {self.benchmark.name} is pinned to (SHA-256 differs); "
                 f"`evolve bench fetch {self.benchmark.name}` says how to bring it"
             )
         return content

@@ -66,6 +66,30 @@ def test_files_at_hand_are_taken_after_their_digest(tmp_path: Path, data_folder:
     assert sorted(p.name for p in data_folder.rglob("*") if p.is_file()) == ["dev.jsonl"]
 
 
+def test_files_are_taken_from_any_layout_that_is_known(tmp_path: Path, data_folder: Path) -> None:
+    """What an adapter finds in a folder is taken out of it, into the benchmark's own folder."""
+    nested = replace(BENCHMARK, places=lambda chosen: ((chosen or tmp_path) / "inner", chosen or tmp_path))
+    (tmp_path / "checkout").mkdir()
+    source_with(tmp_path, CONTENT).rename(tmp_path / "checkout" / "inner")
+    assert take_files(nested, tmp_path / "checkout") == ["tables/dev.jsonl"]
+    assert (data_folder / "little" / "tables" / "dev.jsonl").read_bytes() == CONTENT
+
+
+def test_another_version_of_a_file_serves_where_it_is_known(tmp_path: Path) -> None:
+    """A file may have one of several digests."""
+    either = replace(TABLE, others=(hashlib.sha256(b"other").hexdigest(),))
+    two = replace(BENCHMARK, files=(either,))
+    source = source_with(tmp_path, b"other")
+    assert state_of(two, {"data": source}).files[0].state == "present"
+    assert BenchmarkData(two, source).read("tables/dev.jsonl") == b"other"
+
+
+def test_commands_bear_a_folder_with_blanks(tmp_path: Path) -> None:
+    """The folder is quoted, so that the commands can be pasted as they stand."""
+    state = state_of(BENCHMARK, {"data": tmp_path / "my data"})
+    assert state.fetch == (f"git clone https://example.org/little '{tmp_path}/my data'",)
+
+
 def test_another_file_of_that_name_is_refused(tmp_path: Path, data_folder: Path) -> None:
     """A file with another digest is neither taken nor read, and nothing is left behind."""
     with pytest.raises(UserError, match="SHA-256 differs"):

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from tau2_desks import Desks, training_tasks
 
+from evolve.bench import state_of
+from evolve.environments.tau2.benchmark import BENCHMARK
 from evolve.environments.tau2.environment import create
-from evolve.environments.tau2.source import packaged_data
+from evolve.environments.tau2.places import packaged_data
 from evolve.errors import ConfigError, ProviderError, SealError
 from evolve.records import Call, ErrorKind, Look, Split
 
@@ -89,6 +91,12 @@ def test_the_package_brings_all_data(
     assert environment.tasks(Split.TRAIN) == desks.make(domain).tasks(Split.TRAIN)
     assert len(environment.heldout_tasks(look_for(f"tau2_{domain}"))) == heldout
     assert len(environment.heldout_digest() or "") == 64
+    found = state_of(BENCHMARK, {})
+    assert found.is_ready
+    assert found.home == str(tmp_path / "tau2"), (
+        "the package's folder is where data is found, never where it is brought"
+    )
+    assert {file.state for file in found.files if "simulation_guidelines" in file.path} == {"present"}
 
 
 def test_both_layouts_are_read(desks: Desks, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -122,6 +130,16 @@ def test_absent_data_is_said_with_the_command_that_brings_it(tmp_path: Path) -> 
     """An empty folder is a configuration error that names file, folder and command."""
     with pytest.raises(ConfigError, match=r"tau2 needs telecom/split_tasks.json in .*; `evolve bench fetch tau2`"):
         create("telecom", {"data": tmp_path})
+
+
+@pytest.mark.parametrize("content", [b"{}", b"[1]", b"no JSON", b'{"train": ["0"], "test": []}'])
+def test_a_file_of_another_kind_is_said(desks: Desks, tmp_path: Path, content: bytes) -> None:
+    """Splits and tasks are not pinned; one that is something else is a configuration error that names it."""
+    (tmp_path / "airline").mkdir()
+    (tmp_path / "airline" / "split_tasks.json").write_bytes(content)
+    (tmp_path / "airline" / "tasks.json").write_bytes(content)
+    with pytest.raises(ConfigError, match=r"airline/(split_)?tasks\.json is not the file of sierra-research"):
+        create("airline", {"data": tmp_path})
 
 
 def test_other_texts_are_refused(desks: Desks, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def fetch(
     benchmark = find_benchmark(name)
     taken = [] if source is None else take_files(benchmark, source)
     state = state_of(benchmark, {})
-    document = {"benchmark": benchmark.name, "folder": state.folder, "taken": taken, "commands": list(state.fetch)}
+    document = {"benchmark": benchmark.name, "folder": state.home, "taken": taken, "commands": list(state.fetch)}
     text = fetch_text(state) if source is None else taken_text(state, taken)
     show({**document, "is_ready": state.is_ready}, text, as_json=as_json)
 

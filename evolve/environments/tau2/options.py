@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import Field, StrictInt, ValidationError, model_validator
 
+from evolve.environments.options import refuse_unknown
 from evolve.errors import ConfigError
 from evolve.models.settings import ModelSettings
 from evolve.records import Record, Split
@@ -32,7 +33,7 @@ class UserSettings(Record):
 class Options(Record):
     """What can be set in `[environments.tau2_NAME]`."""
 
-    data: Path | None = Field(default=None, description="folder of the data; None: see `source.find_root`")
+    data: Path | None = Field(default=None, description="folder of the data; None: see `places`")
     train: StrictInt | None = Field(default=None, ge=0, description="first so many training tasks")
     guard: StrictInt | None = Field(default=None, ge=0, description="first so many guard tasks")
     heldout: StrictInt | None = Field(default=None, ge=0, description="first so many held-out tasks")
@@ -59,10 +60,7 @@ def read_options(name: str, given: Mapping[str, object]) -> Options:
     Raises:
         ConfigError: an option is unknown or of the wrong kind; names it.
     """
-    unknown = sorted(set(given) - set(Options.model_fields))
-    if unknown:
-        known = ", ".join(Options.model_fields)
-        raise ConfigError(f"{name}: unknown option {', '.join(unknown)}; options are {known}")
+    refuse_unknown(name, given, tuple(Options.model_fields))
     try:
         return Options.model_validate(dict(given))
     except ValidationError as error:

@@ -1,56 +1,24 @@
-"""Finds the files of a domain and reads tasks by side of the official split. Never mixes the sides.
-
-Two layouts are read: one folder that holds `airline/`, `retail/`, `telecom/` and `user_simulator/`, and upstream's
-data folder, where the same stands below `tau2/domains/` and `tau2/`.
-"""
+"""Reads the files of a domain, and its tasks by side of the official split. Never mixes the sides."""
 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import orjson
 
-from evolve.environments.data import BenchmarkData, data_home
+from evolve.environments.data import BenchmarkData
 from evolve.environments.tau2.benchmark import BENCHMARK, PARTS, TRAINING_DIGESTS, WHOLE
 from evolve.errors import ConfigError
 from evolve.records import Json, Split, digest_of
 
-DATA_VARIABLE = "TAU2_DATA_DIR"
 GUARD_SHARE = 4
 
 Side = Literal["train", "test"]
-
-
-def find_root(chosen: Path | None, environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder that holds the three domains.
-
-    Looked for in this order: the option, TAU2_DATA_DIR, `tau2` below EVOLVE_DATA, the installed package.
-    """
-    if chosen is not None:
-        return _domains_in(chosen.expanduser())
-    if named := environ.get(DATA_VARIABLE):
-        return _domains_in(Path(named).expanduser())
-    own = data_home(environ) / BENCHMARK.name
-    packaged = packaged_data()
-    return _domains_in(packaged if packaged is not None and not own.is_dir() else own)
-
-
-def packaged_data() -> Path | None:
-    """Return the data folder inside the installed package; None where it has none, as a checkout."""
-    spec = importlib.util.find_spec("tau2")
-    places = spec.submodule_search_locations if spec is not None else None
-    folder = Path(next(iter(places))) / "data" if places else None
-    return folder if folder is not None and folder.is_dir() else None
-
-
-def _domains_in(folder: Path) -> Path:
-    return next((f for f in (folder / "tau2" / "domains", folder / "domains") if f.is_dir()), folder)
+T = TypeVar("T")
 
 
 class Source:
@@ -58,13 +26,13 @@ class Source:
 
     Args:
         domain: airline, retail or telecom.
-        root: as `find_root` gives it.
+        chosen: the option `data`; None: see `places`.
         texts: the version that is wanted; None takes v0.2.0 where both are there.
     """
 
-    def __init__(self, domain: str, root: Path, texts: str | None = None) -> None:
+    def __init__(self, domain: str, chosen: Path | None, texts: str | None = None) -> None:
         self.domain = domain
-        self._data = BenchmarkData(BENCHMARK, root)
+        self._data = BenchmarkData(BENCHMARK, chosen)
         self._wanted = texts
 
     def read(self, name: str) -> bytes:
@@ -76,13 +44,12 @@ class Source:
         return self._data.read(f"{self.domain}/{name}")
 
     def read_guidelines(self, path: str) -> str:
-        """Return the guidelines of simulated users, which upstream keeps beside the domains.
+        """Return the guidelines of simulated users, of one kind.
 
         Raises:
             ConfigError: they are not there or are not the pinned ones.
         """
-        beside = BenchmarkData(BENCHMARK, self._data.folder.parent)
-        return (self._data if self._data.has(path) or not beside.has(path) else beside).read(path).decode()
+        return self._data.read(path).decode()
 
     @cached_property
     def texts(self) -> str:
@@ -137,9 +104,9 @@ class Source:
         Raises:
             ConfigError: the file is not there, does not read or lacks a task.
         """
-        ids = _json(self.read("split_tasks.json"), f"{self.domain}/split_tasks.json")[side]
-        path = self._path(side)
-        found = {task["id"]: task for task in _json(self._data.read(path), path)}
+        listing, path = f"{self.domain}/split_tasks.json", self._path(side)
+        ids = _json(self._data.read(listing), listing, lambda splits: list(splits[side]))
+        found = _json(self._data.read(path), path, lambda tasks: {task["id"]: task for task in tasks})
         missing = [name for name in ids if name not in found]
         if missing:
             raise ConfigError(f"{path} lacks task {missing[0]} of the official {side} split")
@@ -169,8 +136,9 @@ def guard_ids(training: Mapping[str, Json]) -> set[str]:
     return {name for names in families.values() for name in names[: round(len(names) / GUARD_SHARE)]}
 
 
-def _json(content: bytes, path: str) -> Any:
+def _json(content: bytes, path: str, taken: Callable[[Any], T]) -> T:
+    """Return what is taken out of a file. Splits and tasks are not pinned, so they may hold anything."""
     try:
-        return orjson.loads(content)
-    except orjson.JSONDecodeError as error:
-        raise ConfigError(f"{path} is no JSON: {error}") from error
+        return taken(orjson.loads(content))
+    except (ValueError, LookupError, TypeError) as error:
+        raise ConfigError(f"{path} is not the file of {BENCHMARK.source}: {error!r}") from error
