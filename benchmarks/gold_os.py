@@ -46,7 +46,7 @@ def main() -> int:
     report: dict[str, object] = {"schema_version": 1, "benchmark": "os_interaction"}
     misses: list[str] = []
     for name, ids in wanted.items():
-        made = create({**options, "set": name})
+        made = create({**options, "set": name, "timeout_s": 120})
         report[name], missed = replay(made, ids)
         misses += missed
     if chosen.host:
@@ -59,7 +59,8 @@ def main() -> int:
 def replay(made: OsInteraction, ids: list[str]) -> tuple[dict[str, object], list[str]]:
     tasks = {task.task_id: task for split in (Split.TRAIN, Split.GUARD) for task in made.tasks(split)}
     misses, nothing, opening, scoring = [], 0, [], []
-    for task_id in ids:
+    for number, task_id in enumerate(ids):
+        print(f"{number} of {len(ids)}, {len(misses)} missed", end="\r", file=sys.stderr)
         task = tasks[task_id]
         started = time.perf_counter()
         with closing(made.open(task, 0)) as session:

@@ -69,4 +69,4 @@ def call(tool: str, **arguments: object) -> Call:
 
 def environment(folder: Path, rootfs: Rootfs = NO_ROOTFS, *, open_file: str = TRAIN) -> OsInteraction:
     """Return the environment over real data."""
-    return OsInteraction(BenchmarkData(BENCHMARK, folder), rootfs, {}, open_file=open_file)
+    return OsInteraction(BenchmarkData(BENCHMARK, folder), rootfs, {}, open_file=open_file, timeout_s=120)
