@@ -243,7 +243,7 @@ def test_the_hooks_of_the_repository_do_not_run(repository):
         hook.chmod(0o755)
     git(repository, "config", "core.fsmonitor", str(repository.root / ".git" / "hooks" / "monitor"))
     accept(repository, propose(repository, BETTER))
-    assert repository.is_clean()
+    assert repository.changed_paths() == []
     assert not trap.exists()
 
 
@@ -253,7 +253,7 @@ def test_line_end_conversion_of_the_user_does_not_change_what_is_committed(repos
     commit = accept(repository, propose(repository, BETTER))
     assert repository.read_files(commit, FOLDER) == BETTER
     assert (repository.root / FOLDER / "skills/a.md").read_bytes() == b"two\r\n"
-    assert repository.is_clean(FOLDER)
+    assert repository.changed_paths(FOLDER) == []
 
 
 def test_commits_are_signed_by_the_user_where_git_knows_one(repository, monkeypatch):

@@ -48,7 +48,7 @@ def test_a_lock_of_the_user_is_left_alone(repository, tmp_path):
     assert repository.resolve("HEAD^") is None  # the branch did not move
     theirs.unlink()
     land_files(repository, "harness_artifacts/x", {"a": b""}, message="m", date=DATE)
-    assert repository.is_clean()
+    assert repository.changed_paths() == []
 
 
 def test_the_index_lock_of_a_killed_landing_is_removed(repository, tmp_path):

@@ -114,10 +114,6 @@ class Repository:
         )
         return [entry[3:] for entry in answer.split("\0") if entry]
 
-    def is_clean(self, folder: str = "") -> bool:
-        """Return whether `folder` is as in HEAD, in the index and in the work tree."""
-        return not self.changed_paths(folder)
-
     def folder_tree(self, commit: str, folder: str) -> str | None:
         """Return the id of a folder's tree: equal ids are equal contents. None where the folder is missing."""
         return self.git.ask("rev-parse", "--verify", "--quiet", f"{self.commit(commit)}:{folder}")
