@@ -18,6 +18,7 @@ from evolve.proposers.headless import Finished, run_headless
 from evolve.proposers.proposal_file import fingerprint, read_proposal
 from evolve.proposers.sandbox import UNPROTECTED, Enclosure
 from evolve.proposers.sandbox.installed import canonical
+from evolve.proposers.transcript import new_transcript
 from evolve.protocols import Assignment, Proposed
 from evolve.repository import start_throwaway_history
 
@@ -80,7 +81,7 @@ class CommandProposer:
         start_throwaway_history(assignment.workspace)
         before = fingerprint(assignment.workspace)
         usage = UsageReader(self._row.usage)
-        transcript = self._transcripts / f"{assignment.environment}-{assignment.number:03d}-{self._row.name}.log"
+        transcript = new_transcript(self._transcripts, assignment, self._row.name, ".log")
         try:
             finished, refused = await self._run(argv, assignment, transcript, usage)
         except OSError as error:

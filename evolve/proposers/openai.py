@@ -13,6 +13,7 @@ import orjson
 from evolve.errors import ProposerError
 from evolve.prompts import render
 from evolve.proposers.desk import Desk, Lookup
+from evolve.proposers.transcript import new_transcript
 from evolve.protocols import Assignment, Model, ModelRequest, Proposed
 from evolve.records import Completion, Json, ProposedCall, Usage
 from evolve.secrets import scrub
@@ -101,8 +102,7 @@ class OpenAIProposer:
         raise ProposerError(f"no proposal within {self._turn_limit} turns")
 
     def _write_transcript(self, assignment: Assignment, messages: list[Json]) -> Path:
-        self._transcripts.mkdir(parents=True, exist_ok=True)
-        path = self._transcripts / f"{assignment.environment}-{assignment.number:03d}-openai.jsonl"
+        path = new_transcript(self._transcripts, assignment, "openai", ".jsonl")
         path.write_bytes(b"".join(orjson.dumps(scrub(message)) + b"\n" for message in messages))
         return path
 
