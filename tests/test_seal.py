@@ -17,11 +17,11 @@ import small_run
 from evolve.assembly import open_ledger
 from evolve.canaries import VARIABLE, Canaries, variable_canary
 from evolve.environments.household import create
-from evolve.errors import CanaryFound, SealError, UserError
+from evolve.errors import CanaryFound, Interrupted, SealError, UserError
 from evolve.evidence import Constraints, Evidence, write_evidence
 from evolve.loop.accept import take
 from evolve.models.scripted import reply_text
-from evolve.protocols import ModelRequest
+from evolve.protocols import Assignment, ModelRequest, Proposed
 from evolve.records import Completion, FrozenHarness
 from evolve.repository import candidate_ref, open_repository
 from evolve.seal import require_whole
@@ -229,6 +229,32 @@ def test_a_transcript_with_a_canary_ends_the_run(
         return
     with pytest.raises(CanaryFound, match=rf"lies in {place}.*transcript"):
         small_run.run(workspace, *settings, environ=environ)
+
+
+class Told:
+    """A proposer that says what it must not know, and is then stopped by the user."""
+
+    kind = "told"
+
+    def __init__(self, transcripts: Path, words: str) -> None:
+        self._transcripts = transcripts
+        self._words = words
+
+    async def propose(self, assignment: Assignment) -> Proposed:
+        self._transcripts.mkdir(parents=True, exist_ok=True)
+        (self._transcripts / "told.log").write_text(self._words)
+        raise Interrupted("stopped as asked")
+
+
+@pytest.mark.parametrize(("words", "ends_with"), [(f"{CANARY}.", CanaryFound), ("Nothing.", Interrupted)])
+def test_a_stop_does_not_keep_a_transcript_from_being_looked_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, ends_with: type[Exception]
+) -> None:
+    """However a proposer's turn ends, what it said until then is searched for canaries: nobody does so later."""
+    workspace = small_run.make_workspace(tmp_path / "ws")
+    monkeypatch.setattr("evolve.loop.session.create_proposer", lambda *_, **__: Told(workspace.transcripts, words))
+    with pytest.raises(ends_with):
+        small_run.run(workspace, SMALL, "iterations=1")
 
 
 def test_each_workspace_has_a_secret_of_its_own(tmp_path: Path) -> None:

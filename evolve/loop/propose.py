@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from evolve.errors import CanaryFound, ProposerError
+from evolve.errors import CanaryFound
 from evolve.evidence import Attempt, Constraints, Evidence, write_evidence
 from evolve.harness.check import PROPOSAL_FILE
 from evolve.harness.digest import harness_digest
@@ -42,7 +42,8 @@ async def propose(run: RunContext, incumbent: Incumbent, findings: Findings, num
     began = time.time()
     try:
         proposed = await run.proposer.propose(assignment)
-    except ProposerError:
+        collected = Collected({}, []) if proposed.proposal is None else _collect(assignment.workspace)
+    except BaseException:  # a stop and a time limit too: nobody looks at what was said until then any more
         refuse_transcripts(run, since=began)
         raise
     if proposed.is_waiting:
@@ -53,7 +54,6 @@ async def propose(run: RunContext, incumbent: Incumbent, findings: Findings, num
     if proposed.proposal is None:
         refuse_transcripts(run, since=began)
         return None
-    collected = _collect(assignment.workspace)
     if collected.files == dict(incumbent.harness.files):
         refuse_transcripts(run, since=began)
         run.say(f"iteration {number}: the proposer changed nothing")

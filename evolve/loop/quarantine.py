@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from evolve.errors import CanaryFound
-from evolve.loop.context import INCUMBENT, RunContext
+from evolve.loop.context import INCUMBENT, Incumbent, RunContext
 from evolve.records import Candidate, Proposal
 from evolve.repository import Collected
 from evolve.store import Review
@@ -16,21 +16,22 @@ CLOCK_STEP_S = 1.0
 
 
 @contextmanager
-def quarantining(run: RunContext, candidate: Candidate) -> Iterator[None]:
+def quarantining(run: RunContext, incumbent: Incumbent, candidate: Candidate | None = None) -> Iterator[None]:
     """Put who is at fault under quarantine where the block finds a canary.
 
     In an episode of the incumbent that is the candidate which became the incumbent, and nobody where the run began with
-    it; everywhere else it is `candidate`.
+    it; everywhere else it is `candidate`, where one is under test.
     """
+    tested = [] if candidate is None else [candidate.candidate_id]
     try:
         yield
     except CanaryFound as found:
-        names = _makers(run, candidate.parent_harness) if found.arm == INCUMBENT else [candidate.candidate_id]
+        names = _makers(run, incumbent.harness.digest) if found.arm == INCUMBENT else tested
         for name in names:
             run.ledger.quarantine(name, str(found))
         told = f"{', '.join(names)} is under quarantine" if names else "no candidate of this run is at fault"
-        message = f"{found}; {told} (candidate {candidate.candidate_id} was under test)"
-        raise CanaryFound(message, arm=found.arm) from found
+        under_test = f" (candidate {tested[0]} was under test)" if tested else ""
+        raise CanaryFound(f"{found}; {told}{under_test}", arm=found.arm) from found
 
 
 def refuse_quarantined(run: RunContext) -> None:

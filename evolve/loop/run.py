@@ -53,7 +53,8 @@ async def run_loop(run: RunContext, base_commit: str) -> Outcome:
     for number in range(1, run.config.iterations + 1):
         candidate = _known_candidate(run, number)
         if candidate is None:
-            findings = await observe(run, incumbent, number)
+            with quarantining(run, incumbent):
+                findings = await observe(run, incumbent, number)
             if not findings.failed:
                 return Outcome(Ending.ALL_SOLVED, incumbent)
             proposed = await propose(run, incumbent, findings, number)
@@ -76,9 +77,9 @@ def _known_candidate(run: RunContext, number: int) -> Candidate | None:
 async def _judge(run: RunContext, candidate: Candidate, incumbent: Incumbent) -> Verdict:
     verdict = run.ledger.verdict(candidate.candidate_id)
     if verdict is None:
-        await control(run, incumbent, candidate.number)
-        run.ledger.mark_testing(candidate.candidate_id)
-        with quarantining(run, candidate):
+        with quarantining(run, incumbent, candidate):
+            await control(run, incumbent, candidate.number)
+            run.ledger.mark_testing(candidate.candidate_id)
             verdict = await examine(run, candidate, incumbent)
         run.ledger.settle_predictions(candidate.candidate_id, came_true(verdict))
         run.ledger.save_verdict(verdict)

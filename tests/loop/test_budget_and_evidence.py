@@ -17,11 +17,14 @@ from evolve.cli.candidate_text import candidate_document, candidate_text
 from evolve.cli.outlook import look_ahead, outlook_text
 from evolve.cli.place import Place
 from evolve.cli.run_text import run_document
-from evolve.errors import StoreError, UserError
+from evolve.environments.household import create
+from evolve.errors import CanaryFound, StoreError, UserError
 from evolve.loop.accept import take
-from evolve.records import Decision, Verdict, digest_of
+from evolve.models.scripted import reply_text
+from evolve.protocols import ModelRequest
+from evolve.records import Completion, Decision, Verdict, digest_of
 from evolve.repository import open_repository, run_branch
-from evolve.store import Ledger
+from evolve.store import Ledger, Review
 from evolve.workspace import Workspace
 
 NAME = f"{gate_story.RUN}-01"
@@ -53,6 +56,26 @@ def test_an_explore_run_never_commits(tmp_path: Path) -> None:
         with pytest.raises(UserError, match="explore"):
             take(repository, ledger, NAME, date=small_run.START)
         assert repository.commit(run_branch(gate_story.RUN)) == before == repository.head_commit()
+
+
+def test_an_incumbent_that_gives_sealed_content_away_is_quarantined(tmp_path: Path) -> None:
+    """Found when the next iteration looks at the incumbent, it lies with the candidate that became the incumbent."""
+    settings = ("gate.policy=explore", "gate.max_trials=2")
+    workspace = begin(tmp_path, *settings, model=sampled())
+    propose(workspace, {"contract.toml": note("BRIGHT")})
+    assert judge(workspace, *settings, model=sampled()).decision is Decision.ACCEPT
+    canary = create({}).card.canary
+
+    def knowing(request: ModelRequest) -> Completion:
+        return reply_text(canary) if "BRIGHT" in request.messages[0]["content"] else gate_story.moody(request)
+
+    again = (*gate_story.BY_HAND, *settings, "iterations=2")
+    with pytest.raises(CanaryFound, match=f"{NAME} is under quarantine"):
+        small_run.run(workspace, *again, resume=gate_story.RUN, model=sampled(knowing))
+    with opened(workspace) as ledger:
+        assert ledger.candidate(NAME).review is Review.QUARANTINED
+    with pytest.raises(CanaryFound, match="is over"):
+        small_run.run(workspace, *again, resume=gate_story.RUN, model=sampled())
 
 
 def test_a_unit_that_does_nothing_may_go(tmp_path: Path) -> None:
