@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from evolve.assembly import Bench, make_rollout, open_bench, open_ledger
+from evolve.assembly import Bench, hold_workspace, make_rollout, open_bench
 from evolve.config import Config
 from evolve.freeze import frozen_harness
 from evolve.gate.interval import gain_interval
@@ -19,15 +19,14 @@ from evolve.gate.scores import PairedScores, TaskScores, table
 from evolve.gate.signflip import task_p
 from evolve.harness.artifact import Harness, read_harness
 from evolve.harness.runtime import HarnessRuntime
-from evolve.lock import WorkspaceLock
 from evolve.loop.session import stop_signals
 from evolve.progress import Progress, Said
 from evolve.protocols import Model
-from evolve.records import Episode, FrozenHarness, Look, ModelFingerprint, Record, Usage
-from evolve.repository import harness_folder, open_repository
+from evolve.records import Episode, FrozenHarness, Json, Look, ModelFingerprint, Record, Usage
+from evolve.repository import Repository, harness_folder
 from evolve.rollout import Job, Rollout
-from evolve.seal import commitment_sentence, mark_look, repeat_warning, require_sealed, require_whole
-from evolve.store import CommitmentEntry, Ledger, Purpose
+from evolve.seal import commitment_sentence, is_untold, mark_look, repeat_warning, require_sealed
+from evolve.store import CommitmentEntry, Ledger, LookEntry, Purpose
 from evolve.workspace import Workspace
 
 Z95 = 1.959963984540054
@@ -89,11 +88,11 @@ async def evaluate(
 ) -> Evaluation:
     """Evaluate a frozen harness on the held-out tasks and close the look with the result.
 
-    A look that a kill left open is taken up again; it is still one look.
+    A look that a kill cut off is taken up again; it is still one look.
 
     Args:
         name: name of the frozen harness.
-        environ: where keys are read from.
+        environ: where keys are read from, and SOURCE_DATE_EPOCH.
         model: asked in place of the one that the configuration describes.
 
     Raises:
@@ -102,12 +101,8 @@ async def evaluate(
         CanaryFound: gold came out in an episode; the look stays open.
         InfrastructureError: too many episodes could not be played; the look stays open.
     """
-    with (
-        WorkspaceLock(workspace.lock_file) as lock,
-        open_repository(workspace.root, lock=lock) as repository,
-        open_ledger(workspace, config) as ledger,
-    ):
-        require_whole(repository, ledger)
+    with hold_workspace(workspace, config, environ) as held:
+        repository, ledger = held.repository, held.ledger
         frozen = frozen_harness(repository, environment=config.environment, name=name)
         harness = read_harness(repository.read_files(frozen.commit, harness_folder(config.environment)))
         async with (
@@ -116,14 +111,17 @@ async def evaluate(
         ):
             options = config.environments.get(config.environment, {})
             heldout = require_sealed(ledger, bench.environment, options, frozen)
-            look = _take_look(ledger, frozen, bench.model.fingerprint)
-            mark_look(repository, look, heldout.digest)
+            runtimes = _runtimes(bench, config, harness)
+            entry = _take_look(repository, ledger, frozen, bench.model.fingerprint, runtimes)
+            look = entry.look
+            mark_look(repository, look, heldout.digest, entry.result)
+            if entry.result is not None:
+                return Evaluation.model_validate(entry.result)
             _announce(look, heldout, progress)
             rollout = make_rollout(bench, config, bench.archive.of_look(look.look_id), progress=progress, stop=stop)
-            arms = await _play(rollout, bench, config, look, harness)
+            arms = await _play(rollout, bench, config, look, runtimes)
         result = _result(look, frozen, bench.model.fingerprint, arms, config=config, heldout=heldout.digest)
-        ledger.close_look(look.look_id, result.model_dump(mode="json"))
-        mark_look(repository, look, heldout.digest, result.model_dump(mode="json"))
+        _close(repository, ledger, look, heldout, result.model_dump(mode="json"))
     return result
 
 
@@ -135,19 +133,46 @@ class Arms:
     frozen: tuple[Episode, ...]
 
 
-def _take_look(ledger: Ledger, frozen: FrozenHarness, model: ModelFingerprint) -> Look:
-    """Write a look down, or take up the one that was cut off."""
+def _runtimes(bench: Bench, config: Config, harness: Harness) -> dict[str, HarnessRuntime]:
+    """Return what plays each arm, by the arm's name."""
+    settings = config.harness
+    return {
+        "base": HarnessRuntime(None, None),
+        "frozen": HarnessRuntime(harness, bench.pool, cap=settings.cap, off=frozenset(settings.off)),
+    }
+
+
+def _take_look(
+    repository: Repository,
+    ledger: Ledger,
+    frozen: FrozenHarness,
+    model: ModelFingerprint,
+    runtimes: Mapping[str, HarnessRuntime],
+) -> LookEntry:
+    """Write a look down, or take up the one that was cut off: it is open, or closed and nobody was told its result.
+
+    One that other switches of the harness were played in is not taken up: to go on with those would be a second choice.
+    """
+    wanted = (frozen.name, frozen.harness, model.digest)
+    switches = {runtime.digest for runtime in runtimes.values()}
     for entry in ledger.looks(frozen.environment):
-        is_same = (entry.look.frozen_name, entry.look.harness, entry.look.model) == (
-            frozen.name,
-            frozen.harness,
-            model.digest,
+        look = entry.look
+        if (look.frozen_name, look.harness, look.model) == wanted and (
+            is_untold(repository, look)
+            if entry.result is not None
+            else {row.harness for row in ledger.look_episodes(look.look_id)} <= switches
+        ):
+            return entry
+    return LookEntry(
+        look=ledger.open_look(
+            environment=frozen.environment, frozen_name=frozen.name, harness=frozen.harness, model=model.digest
         )
-        if entry.result is None and is_same:
-            return entry.look
-    return ledger.open_look(
-        environment=frozen.environment, frozen_name=frozen.name, harness=frozen.harness, model=model.digest
     )
+
+
+def _close(repository: Repository, ledger: Ledger, look: Look, heldout: CommitmentEntry, result: Json) -> None:
+    ledger.close_look(look.look_id, result)
+    mark_look(repository, look, heldout.digest, result)
 
 
 def _announce(look: Look, heldout: CommitmentEntry, progress: Progress) -> None:
@@ -156,19 +181,16 @@ def _announce(look: Look, heldout: CommitmentEntry, progress: Progress) -> None:
         progress.report(Said(warning, "warning"))
 
 
-async def _play(rollout: Rollout, bench: Bench, config: Config, look: Look, harness: Harness) -> Arms:
+async def _play(
+    rollout: Rollout, bench: Bench, config: Config, look: Look, runtimes: Mapping[str, HarnessRuntime]
+) -> Arms:
     """Play both arms, task by task and trial by trial, so that they meet the same conditions."""
-    settings = config.harness
-    arms = {
-        "base": HarnessRuntime(None, None),
-        "frozen": HarnessRuntime(harness, bench.pool, cap=settings.cap, off=frozenset(settings.off)),
-    }
     trials = 1 if bench.model.fingerprint.is_greedy else config.evaluation.trials
     jobs = [
         Job(task, trial, runtime, name)
         for task in bench.environment.heldout_tasks(look)
         for trial in range(trials)
-        for name, runtime in arms.items()
+        for name, runtime in runtimes.items()
     ]
     episodes = await rollout.roll_out(jobs, Purpose.EVALUATION)
     return Arms(tuple(episodes[0::2]), tuple(episodes[1::2]))

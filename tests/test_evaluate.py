@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import small_run
@@ -22,7 +23,8 @@ from evolve.models.scripted import ScriptedModel, reply_text
 from evolve.progress import Event, Finished, Said
 from evolve.protocols import ModelRequest
 from evolve.records import Completion, Json, Look, Split, digest_of
-from evolve.repository import open_repository
+from evolve.repository import look_ref, open_repository, write_mark
+from evolve.seal import mark_look
 from evolve.store import Ledger
 from evolve.workspace import Workspace
 
@@ -53,13 +55,17 @@ def workspace(sealed: Path, tmp_path: Path) -> Workspace:
 
 
 def look_at(
-    workspace: Workspace, *, model: ScriptedModel | None = None, name: str = NAME, progress: object = None
+    workspace: Workspace,
+    *assignments: str,
+    model: ScriptedModel | None = None,
+    name: str = NAME,
+    progress: object = None,
 ) -> Evaluation:
     """Evaluate in this process."""
     return asyncio.run(
         evaluate(
             workspace,
-            small_run.configured("rollout.retries=0"),
+            small_run.configured("rollout.retries=0", *assignments),
             name=name,
             environ=small_run.ENVIRON,
             progress=progress or small_run.Notes(),  # type: ignore[arg-type]
@@ -122,6 +128,16 @@ def test_a_look_that_was_cut_off_is_taken_up(workspace: Workspace) -> None:
     assert cut_off.result is None
     result = look_at(workspace)
     assert (result.look.look_id, result.look.number) == (cut_off.look.look_id, 1)
+
+
+def test_a_look_that_was_cut_off_is_not_gone_on_with_under_other_switches(workspace: Workspace) -> None:
+    """Whoever has seen how it goes, stops, and switches something of the harness has made another look."""
+    with pytest.raises(InfrastructureError):
+        look_at(workspace, model=small_run.scripted(fails_at=range(60, 10_000)))
+    with Ledger(workspace.ledger_url, is_read_only=True) as ledger:
+        (cut_off,) = ledger.looks("household")
+        assert len({row.harness for row in ledger.look_episodes(cut_off.look.look_id)}) == 2, "both arms were begun"
+    assert look_at(workspace, "harness.cap=note").look.number == 2
 
 
 def test_a_name_that_is_not_frozen_opens_no_look(workspace: Workspace) -> None:
@@ -220,6 +236,27 @@ def test_a_repeated_look_says_so(looked: Workspace) -> None:
     with Ledger(looked.ledger_url, is_read_only=True) as ledger:
         first, repeated = (entry.result or {} for entry in ledger.looks("household"))
     assert (first["warnings"], repeated["warnings"]) == ([], [warning])
+
+
+def test_a_look_that_nobody_was_told_of_is_told_and_not_repeated(looked: Workspace) -> None:
+    """Killed after the ledger had its result and before git knew of it, it is the same look when it is run again."""
+    with open_repository(looked.root) as repository, Ledger(looked.ledger_url) as ledger:
+        (entry,) = ledger.looks("household")
+        (made,) = ledger.commitments("household")
+        mark_look(repository, entry.look, made.digest)  # as it was before the kill
+    idle = small_run.scripted()
+    assert look_at(looked, model=idle).model_dump(mode="json") == entry.result
+    assert (idle.requests, looks(looked)) == ([], 1)
+    assert look_at(looked, model=idle).look.number == 2, "git knows the result now"
+
+
+@pytest.mark.parametrize(("record", "error"), [({}, SealError), ([1], RepositoryError)])
+def test_a_mark_that_is_none_is_told_in_words(looked: Workspace, record: Any, error: type[Exception]) -> None:
+    """Whoever can write to git can put anything under a mark's name; that is refused like any other disagreement."""
+    with open_repository(looked.root) as repository:
+        write_mark(repository, look_ref("look-0009"), record)
+    with pytest.raises(error, match="look-0009"):
+        look_at(looked)
 
 
 def test_an_evaluation_names_the_commitment_that_it_was_made_under(looked: Workspace) -> None:
