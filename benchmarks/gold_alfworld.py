@@ -1,7 +1,7 @@
 """Plays the walkthroughs of an official split through the adapter: `python benchmarks/gold_alfworld.py --data DIR`.
 
-One JSON line says how many games reached score 1, what doing nothing scores, and what opening and stepping took. Times
-are by the clock and grow on a busy machine; the engines' processor time hardly does.
+Each game is named on stderr as it ends. One JSON line says how many reached score 1, what doing nothing scores, and what
+opening and stepping took. Times are by the clock and grow on a busy machine; the engines' processor time hardly does.
 """
 
 from __future__ import annotations
@@ -24,18 +24,20 @@ from evolve.environments.alfworld import Alfworld, create
 from evolve.environments.alfworld.benchmark import BENCHMARK, LOOP_SPLITS
 from evolve.environments.alfworld.games import Game, read_games
 from evolve.environments.data import BenchmarkData
+from evolve.errors import EnvironmentBroken
 from evolve.records import Call, Split, Task
 
 
 @dataclass
 class Played:
-    """One walkthrough: what the opening scored, what its end scored, and the times of it in seconds."""
+    """One walkthrough: what the opening scored, what its end scored, its times in seconds, how the engine broke."""
 
     task_id: str
-    nothing: float
-    score: float
-    open_s: float
+    nothing: float = 0.0
+    score: float = 0.0
+    open_s: float = 0.0
     step_s: list[float] = field(default_factory=list)
+    broken: str = ""
 
 
 def play(alfworld: Alfworld, task: Task, walkthrough: Iterable[str]) -> Played:
@@ -57,10 +59,17 @@ def play_all(options: dict[str, str], *, first: int, at_once: int) -> list[Playe
     games = islice(read_games(BenchmarkData(BENCHMARK, options.get("data")), options["games"]), first)
 
     def one(game: Game) -> Played:
-        return play(alfworld, tasks[game.game_id], orjson.loads(game.content())["walkthrough"])
+        try:
+            return play(alfworld, tasks[game.game_id], orjson.loads(game.content())["walkthrough"])
+        except EnvironmentBroken as error:  # minutes of other games are not lost with it
+            return Played(game.game_id, broken=str(error))
 
     with ThreadPoolExecutor(at_once) as threads:
-        return list(threads.map(one, games))
+        played = []
+        for game in threads.map(one, games):
+            played.append(game)
+            print(f"{len(played)} {game.task_id}: {game.broken or game.score}", file=sys.stderr)
+        return played
 
 
 def engines() -> dict[str, float]:
@@ -70,12 +79,14 @@ def engines() -> dict[str, float]:
 
 
 def summary(games: str, played: list[Played], *, at_once: int, wall_s: float) -> dict[str, object]:
-    opens, steps = [one.open_s for one in played], [s for one in played for s in one.step_s]
+    opens = [one.open_s for one in played if not one.broken] or [0.0]
+    steps = [s for one in played for s in one.step_s] or [0.0]
     return {
         "games": games,
         "played": len(played),
         "score_1": sum(one.score == 1.0 for one in played),
-        "failed": [one.task_id for one in played if one.score < 1.0],
+        "failed": [one.task_id for one in played if one.score < 1.0 and not one.broken],
+        "broken": {one.task_id: one.broken for one in played if one.broken},
         "do_nothing": sum(one.nothing for one in played) / len(played),
         "steps": len(steps),
         "open_s": {"median": round(statistics.median(opens), 3), "max": round(max(opens), 3)},
