@@ -1,6 +1,6 @@
 """Plays the walkthroughs of an official split through the adapter: `python benchmarks/gold_alfworld.py --data DIR`.
 
-Each game is named on stderr as it ends. One JSON line says how many reached score 1, what doing nothing scores, and what
+Each game is named on stderr as it ends. One JSON line says how many reached score 1, what doing nothing scores and what
 opening and stepping took. Times are by the clock and grow on a busy machine; the engines' processor time hardly does.
 """
 
