@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import shutil
 import sys
 from collections import Counter
@@ -12,7 +13,7 @@ import orjson
 import pytest
 
 from evolve.environments.alfworld import Alfworld, create
-from evolve.environments.alfworld.benchmark import BENCHMARK
+from evolve.environments.alfworld.benchmark import BENCHMARK, DOMAIN, GRAMMAR, compact
 from evolve.environments.alfworld.games import Game, read_games
 from evolve.environments.alfworld.options import OPTIONS, read_options
 from evolve.environments.alfworld.splits import in_rounds, read_loop_side
@@ -135,6 +136,17 @@ def test_the_heldout_side_is_sealed_and_says_when_it_is_not_there(folder: Path) 
         alfworld.heldout_tasks(LOOK.model_copy(update={"environment": "other"}))
     with pytest.raises(SealError, match="against a recorded look only"):
         alfworld.tasks(Split.HELDOUT)  # type: ignore[arg-type]
+
+
+@pytest.mark.benchmark_data
+@pytest.mark.parametrize("content", [b"", b"no archive", lzma.compress(b"{}\n"), lzma.compress(b"no JSON\n")])
+def test_a_heldout_file_of_another_kind_is_said(folder: Path, tmp_path: Path, content: bytes) -> None:
+    """The held-out file is not pinned; one that holds something else is a configuration error that names it."""
+    for name in (DOMAIN, GRAMMAR, compact("valid_seen")):
+        (tmp_path / name).symlink_to(folder / name)
+    (tmp_path / compact("valid_unseen")).write_bytes(content)
+    with pytest.raises(ConfigError, match=r"games_valid_unseen\.jsonl\.xz does not hold games"):
+        environment(tmp_path).heldout_tasks(LOOK)
 
 
 @pytest.mark.benchmark_data

@@ -20,7 +20,7 @@ import orjson
 
 from evolve.environments.alfworld.benchmark import DOMAIN, GAME_FILE, GAMES, GRAMMAR, TREE, compact
 from evolve.environments.data import BenchmarkData
-from evolve.errors import EnvironmentBroken
+from evolve.errors import ConfigError, EnvironmentBroken
 
 TASK_SENTENCE = re.compile(rb'Your task is to: (.+?)\\"')
 SOLVABLE = b'"solvable": true'
@@ -98,16 +98,20 @@ def _read_tree(folder: Path) -> Iterator[Game]:
 
 def _read_compact(data: BenchmarkData, split: str) -> Iterator[Game]:
     domain, grammar = data.read(DOMAIN).decode(), data.read(GRAMMAR).decode()
-    with lzma.open(BytesIO(data.read(compact(split)))) as lines:  # a line at a time: all of `train` are 183 MiB
-        for line in lines:
-            head, _, _ = line.partition(PROBLEM)  # the rest is long and only read when the game is played
-            row = orjson.loads(head + b"}")
-            yield Game(
-                game_id=row["game"].removesuffix(f"/{GAME_FILE}"),
-                text=row["task"],
-                sha256=row["sha256"],
-                unpack=partial(_rebuild, line, domain, grammar),
-            )
+    name = compact(split)
+    try:
+        with lzma.open(BytesIO(data.read(name))) as lines:  # a line at a time: all of `train` are 183 MiB
+            for line in lines:
+                head, _, _ = line.partition(PROBLEM)  # the rest is long and only read when the game is played
+                row = orjson.loads(head + b"}")
+                yield Game(
+                    game_id=row["game"].removesuffix(f"/{GAME_FILE}"),
+                    text=row["task"],
+                    sha256=row["sha256"],
+                    unpack=partial(_rebuild, line, domain, grammar),
+                )
+    except (lzma.LZMAError, EOFError, ValueError, LookupError, TypeError) as error:  # the held-out file is not pinned
+        raise ConfigError(f"{data.find(name)} does not hold games in compact form: {error!r}") from error
 
 
 def _rebuild(line: bytes, domain: str, grammar: str) -> bytes:
