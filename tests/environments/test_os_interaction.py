@@ -116,10 +116,10 @@ def test_absent_and_foreign_data_are_clear_errors(tmp_path: Path) -> None:
         ({"nope": 1}, "unknown option nope; options are data, rootfs, set, timeout_s, train, guard, heldout"),
         ({"train": -1}, "option train must be a whole number from 0 up, got -1"),
         ({"guard": True}, "option guard must be a whole number from 0 up, got True"),
-        ({"set": "std"}, "option set must be train or dev, got 'std'"),
-        ({"set": ["dev"]}, "option set must be train or dev"),
+        ({"set": "std"}, "option set must be one of train, dev, got 'std'"),
+        ({"set": ["dev"]}, "option set must be one of train, dev"),
         ({"timeout_s": 0}, "option timeout_s must be a number above 0 and up to 600, got 0"),
-        ({"rootfs": 3}, "option rootfs must be a folder, got 3"),
+        ({"rootfs": 3}, "option rootfs must be a path, got 3"),
         ({"data": 3}, "option data must be a folder, got 3"),
     ],
 )
