@@ -295,6 +295,17 @@ def test_checks_come_when_scored_and_never_as_files(rootfs: Rootfs) -> None:
         assert session._sandbox.program(["ls", "/late"], 5).status != 0
 
 
+def test_late_set_up_breaks_and_a_late_check_is_wrong(rootfs: Rootfs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set-up that does not end is never scored; a check that does not end has failed."""
+    monkeypatch.setattr("evolve.environments.os_interaction.session.OWN_S", 0.5)
+    hanging = Script("bash", "sleep 33.25")
+    with pytest.raises(EnvironmentBroken, match="its set-up took more than"), opened(rootfs, problem(init=(hanging,))):
+        pass
+    with opened(rootfs, problem(check=(Script("bash", "sleep 33.5"),))) as session:
+        session.step(call("finish_action", thought="done"))
+        assert session.score().value == 0.0
+
+
 @pytest.mark.parametrize("answer", ["", "x\0y", "\ud800", "é" * 100_000, 3, None, {"a": 1}, "'; touch /x; '"])
 def test_whatever_is_answered_is_judged(rootfs: Rootfs, answer: object) -> None:
     """Any JSON value as the answer, of any size, gets a score and raises nothing."""
