@@ -314,9 +314,15 @@ def test_other_products_are_pointed_to(folder: Path, tmp_path: Path) -> None:
     documents.write_text('{"id": 1}\n')
     with pytest.raises(ConfigError, match=r"documents\.jsonl, line 1: no product"):
         create(options).card  # noqa: B018
-    loop.write_bytes(b"{}")
-    with pytest.raises(ConfigError, match="is no goals file of webshop"):
-        create(options).tasks(Split.TRAIN)
+    whole = gzip.compress(b"[]")
+    for content in (
+        b"{}",
+        whole[:-4],
+        whole[:10] + b"\xff" * 8 + whole[18:],
+    ):  # another file, one cut off, a broken one
+        loop.write_bytes(content)
+        with pytest.raises(ConfigError, match="is no goals file of webshop"):
+            create(options).tasks(Split.TRAIN)
 
 
 @pytest.mark.benchmark_data

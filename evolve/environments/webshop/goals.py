@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -72,7 +73,7 @@ def read_goals(content: bytes, *, source: str) -> tuple[Goal, ...]:
     try:
         first, goals = listed_goals(content)
         return tuple(Goal.read(index, goal) for index, goal in enumerate(goals, start=first))
-    except (OSError, EOFError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (OSError, EOFError, KeyError, TypeError, ValueError, AttributeError, zlib.error) as error:
         raise ConfigError(f"{source} is no goals file of {NAME}: {error!r}") from error
 
 
