@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -142,6 +143,20 @@ def test_a_statement_without_end_times_out(database: MysqlDatabase, query: str) 
     reply = database.run("SELECT SLEEP(30)")
     assert (reply.text, reply.error_kind) == ("Error: SQL execution timed out.", ErrorKind.TIMEOUT)
     assert database.run("SELECT 1").text == "[(1,)]"
+
+
+def test_a_statement_that_the_server_does_not_end_is_ended(
+    engine: MysqlEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the server keeps no time our own patience ends: the text is upstream's, and nothing runs on behind it."""
+    monkeypatch.setattr(engine, "timeout_s", 20.0)
+    with closing(engine.open(TABLE)) as database:
+        with monkeypatch.context() as impatient:
+            impatient.setattr("evolve.environments.dbbench.mysql.PATIENCE_S", -19.0)
+            database.run("KILL CONNECTION_ID()")  # the next connection waits for one second
+            reply = database.run("SELECT SLEEP(60)")
+        assert (reply.text, reply.error_kind) == ("Error: SQL execution timed out.", ErrorKind.TIMEOUT)
+        assert database.run("SELECT COUNT(*) FROM information_schema.processlist").text == "[(1,)]"
 
 
 def test_a_session_knows_its_database_by_the_benchmarks_name(database: MysqlDatabase) -> None:

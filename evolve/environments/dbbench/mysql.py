@@ -84,15 +84,16 @@ class MysqlEngine:
         """Make a database that holds a table, and an account that sees this database only."""
         name, password = f"{NAME}{secrets.token_hex(6)}", secrets.token_hex(16)
         account = self._account(name)
-        self.administer(
-            f"CREATE DATABASE {name} CHARACTER SET utf8mb4 COLLATE {COLLATION}",
-            f"CREATE USER {account} IDENTIFIED BY '{password}'",
-            f"GRANT ALL PRIVILEGES ON {name}.* TO {account}",
-        )
         try:
+            self.administer(
+                f"CREATE DATABASE {name} CHARACTER SET utf8mb4 COLLATE {COLLATION}",
+                f"CREATE USER {account} IDENTIFIED BY '{password}'",
+                f"GRANT ALL PRIVILEGES ON {name}.* TO {account}",
+            )
             return MysqlDatabase(self, table, name, password)
-        except EnvironmentBroken:
-            self.drop(name)
+        except BaseException:
+            with suppress(EnvironmentBroken):  # what went wrong first is what is told
+                self.drop(name)
             raise
 
     def drop(self, name: str) -> None:
@@ -225,18 +226,21 @@ class MysqlDatabase:
         """Say what failed in the connector's words."""
         code, message = error.args[0], self._shown_name(str(error.args[-1]))
         self._recover()
-        if code in TIMEOUT_CODES or isinstance(error.__cause__, TimeoutError):
+        if code in TIMEOUT_CODES or isinstance(error.__context__, TimeoutError):
             return timed_out()
         state = _sqlstate(error)
         return refused(f"{code} ({state}): {message}" if state else f"{code}: {message}")
 
     def _recover(self) -> None:
-        """Undo what is not committed; a lost connection is opened again."""
+        """Undo what is not committed. A lost connection is opened again, and what it still runs is ended."""
+        lost = self._connection.thread_id()
         try:
             self._connection.rollback()
         except self._errors:
             with suppress(self._errors):
                 self._connection.close()
+            with suppress(EnvironmentBroken):  # most often it has ended by itself
+                self._engine.administer(f"KILL {lost}")
             with self._engine.broken_where_refused():
                 self._connect()
 
