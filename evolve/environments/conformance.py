@@ -98,7 +98,7 @@ def _card(subject: Subject) -> Iterator[str]:
 
 
 def _splits(subject: Subject) -> Iterator[str]:
-    loop = (Split.TRAIN, Split.GUARD)
+    loop: tuple[LoopSplit, ...] = (Split.TRAIN, Split.GUARD)
     listed: dict[LoopSplit, Sequence[Task]] = {split: subject.made.tasks(split) for split in loop}
     if not listed[Split.TRAIN]:
         yield "no training task"
@@ -123,10 +123,11 @@ def _seal(subject: Subject) -> Iterator[str]:
         opened_at="",
         number=1,
     )
-    for what, ask in {
+    asked: dict[str, Callable[[], Sequence[Task]]] = {
         "tasks(heldout)": lambda: subject.made.tasks(cast(LoopSplit, Split.HELDOUT)),
         "heldout_tasks(a look for another environment)": lambda: subject.made.heldout_tasks(foreign),
-    }.items():
+    }
+    for what, ask in asked.items():
         try:
             ask()
         except SealError:
