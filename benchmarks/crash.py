@@ -2,8 +2,8 @@
 
 A point is a transition and a kind of call in it; each is cut off at its first and at its last occurrence, by a kill
 just before the call and, where it is a write, by one in the middle of it. A random kill strikes at any one of all the
-calls that the story makes. After each the story goes on to its end and is compared with one that nobody disturbed: commits,
-refs, verdicts, totals, rows, files, `git fsck`, SQLite's integrity check. Prints one line of JSON.
+calls that the story makes. After each the story goes on to its end and is compared with one that nobody disturbed:
+commits, refs, verdicts, totals, rows, files, `git fsck`, SQLite's integrity check. Prints one line of JSON.
 
     python benchmarks/crash.py [--random 200] [--only TEXT]
 """

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from evolve.environments.data import Benchmark
 from evolve.resources import resource
 
 ROOT = Path(__file__).parent.parent
@@ -29,10 +30,11 @@ def test_what_the_wheel_takes_along_is_found_at_run_time(source: str, target: st
 
 
 @pytest.mark.parametrize("target", POINTS)
-def test_entry_points_lead_to_functions(target: str) -> None:
-    """The command and the environments are where the entry points say."""
+def test_entry_points_lead_somewhere(target: str) -> None:
+    """The command, the environments and the benchmarks are where the entry points say."""
     module, _, name = target.partition(":")
-    assert callable(getattr(importlib.import_module(module), name))
+    found = getattr(importlib.import_module(module), name)
+    assert callable(found) or isinstance(found, Benchmark)
 
 
 def test_make_lists_every_target() -> None:

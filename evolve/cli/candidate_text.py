@@ -126,7 +126,7 @@ def _evidence_lines(document: Json) -> list[str]:
 def flat_numbers(numbers: Json, prefix: str = "") -> Iterator[tuple[str, str]]:
     """Yield the numbers of a stage as dotted names and short texts; tables are left to those who draw them."""
     for key, value in numbers.items():
-        if key in ("per_task", "predictions", "trials"):
+        if key in ("per_task", "predictions", "trial_rows"):
             continue
         if isinstance(value, dict):
             yield from flat_numbers(value, f"{prefix}{key}.")

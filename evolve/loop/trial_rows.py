@@ -8,7 +8,7 @@ from evolve.loop.exam import Exam
 from evolve.records import Candidate, Json, StageResult, Verdict, digest_of
 from evolve.store import EpisodeEntry, Ledger
 
-KEY = "trials"
+KEY = "trial_rows"
 
 
 def with_trials(exam: Exam, result: StageResult) -> StageResult:

@@ -155,7 +155,7 @@ def _diff(source: Source, entry: CandidateEntry) -> str:
 
 def _without_tables(stage: StageResult) -> StageResult:
     """Return a stage with the numbers that the report does not give elsewhere."""
-    shown = {key: value for key, value in stage.numbers.items() if key not in ("per_task", "predictions", "trials")}
+    shown = {key: value for key, value in stage.numbers.items() if key not in ("per_task", "predictions", "trial_rows")}
     return stage.model_copy(update={"numbers": shown})
 
 

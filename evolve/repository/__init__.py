@@ -15,9 +15,9 @@ from evolve.repository.trailers import Trailers
 from evolve.repository.worktree import add_worktree, remove_worktree
 
 __all__ = [
-    "MOST_FILES",
     "CANDIDATES",
     "LOOKS",
+    "MOST_FILES",
     "RUNS",
     "Collected",
     "Refusal",

@@ -171,8 +171,9 @@ def test_full_disk_ends_with_4_and_a_resumed_run_has_everything(evolve, workspac
 
 def test_held_out_trace_is_not_shown(evolve, workspace):
     """The trace of a held-out episode stays closed, so that no patch is written from it."""
-    evolve("freeze", "household", "--name", "v1", "-C", workspace)
-    assert evolve("evaluate", "v1", "-C", workspace, "--config", workspace / "my.toml").code == 0
+    settings = ("-C", workspace, "--config", workspace / "my.toml")
+    assert evolve("freeze", "household", "--name", "v1", *settings).code == 0
+    assert evolve("evaluate", "v1", *settings).code == 0
     line = next(Workspace(workspace).traces.glob("household/heldout/*.jsonl")).read_text().splitlines()[0]
     name = line.partition('"episode_id":"')[2].partition('"')[0]
     assert_refused(evolve("traces", "show", name, "-C", workspace), 2, "held-out")

@@ -147,7 +147,8 @@ def test_every_benchmark_shows_itself(evolve) -> None:
         assert one["licence"]
         assert one["source"]
         assert one["fetch"], f"{one['name']} has no command that brings it"
-        assert not one["is_ready"] or not [f for f in one["files"] if f["is_needed"]]
+        absent = [file["path"] for file in one["files"] if file["is_needed"] and file["state"] != "present"]
+        assert not (one["is_ready"] and absent), f"{one['name']} is said to be ready without {absent}"
 
 
 def test_each_benchmark_is_found_by_its_environments() -> None:

@@ -407,7 +407,8 @@ def test_patching_the_interpreter_changes_no_other_episode():
 
 
 def test_the_hosts_other_work_goes_on_while_a_rule_hangs():
-    """A hung worker blocks neither the loop nor other episodes."""
+    """A hung worker blocks neither the loop nor other episodes, and takes no thread."""
+    before = threading.active_count()
 
     async def playing() -> int:
         async with WorkerPool(patience_s=0.5) as pool:
@@ -422,7 +423,7 @@ def test_the_hosts_other_work_goes_on_while_a_rule_hangs():
             return answered
 
     assert asyncio.run(playing()) > 50
-    assert threading.active_count() == 1
+    assert threading.active_count() <= before
 
 
 def _judge(code: bytes, words: dict[int, int]) -> int:

@@ -100,14 +100,17 @@ def test_an_open_tunnel_ends_with_the_sandbox_in_silence(tmp_path: Path, caplog:
     """An agent that leaves a connection open is cut off without a traceback on the user's terminal."""
 
     async def leave_open() -> bytes:
-        service = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
+        taken: list[asyncio.StreamWriter] = []
+        service = await asyncio.start_server(lambda reader, writer: taken.append(writer), "127.0.0.1", 0)
         port = service.sockets[0].getsockname()[1]
         async with service, Gateway([f"127.0.0.1:{port}"]).at_socket(tmp_path / "door"):
             reader, writer = await asyncio.open_unix_connection(tmp_path / "door")
             writer.write(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode())
             await reader.readuntil(b"\r\n\r\n")
         rest = await reader.read(-1)
-        writer.close()
+        for end in (writer, *taken):
+            end.close()
+            await end.wait_closed()
         return rest
 
     assert asyncio.run(leave_open()) == b""
@@ -126,9 +129,13 @@ async def _talk_behind_a_proxy(request: str, status: str, door: Path | None) -> 
     """
     heads: list[str] = []
     tunnelled = ""
+    serving: list[asyncio.Task[None]] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal tunnelled
+        task = asyncio.current_task()
+        assert task is not None
+        serving.append(task)
         try:
             while head := (await reader.readuntil(b"\r\n\r\n")).decode():
                 heads.append(head)
@@ -139,6 +146,7 @@ async def _talk_behind_a_proxy(request: str, status: str, door: Path | None) -> 
         except asyncio.IncompleteReadError:
             pass
         writer.close()
+        await writer.wait_closed()
 
     proxy = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = proxy.sockets[0].getsockname()[1]
@@ -150,6 +158,7 @@ async def _talk_behind_a_proxy(request: str, status: str, door: Path | None) -> 
             writer.write_eof()
             await reader.read(-1)
             writer.close()
+            await asyncio.gather(writer.wait_closed(), *serving)
             return heads, tunnelled
         async with gateway.at_socket(door):
             reader, writer = await asyncio.open_unix_connection(door)
@@ -157,6 +166,7 @@ async def _talk_behind_a_proxy(request: str, status: str, door: Path | None) -> 
             writer.write_eof()
             await asyncio.wait_for(reader.read(-1), 5)
             writer.close()
+            await asyncio.gather(writer.wait_closed(), *serving)
     return heads, tunnelled
 
 

@@ -67,7 +67,7 @@ class Gateway:
             except asyncio.CancelledError:
                 pass  # by `_closing` alone; asyncio prints a traceback for a visitor whose task ends as cancelled
             finally:
-                writer.close()
+                await _close(writer)
 
     async def _lead(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with asyncio.timeout(_HEAD_TIMEOUT_S):
@@ -89,7 +89,7 @@ class Gateway:
                 out.write(head)
             await _relay((reader, writer), (outside, out))
         finally:
-            out.close()
+            await _close(out)
 
     async def _dial(self, host: str, port: int) -> Streams:
         """Return a connection that leads to one place and to no other, whatever is said on it later.
@@ -106,7 +106,7 @@ class Gateway:
             if answer.split(b" ", 2)[1:2] != [b"200"]:
                 raise ConnectionRefusedError("the user's own proxy does not lead there")
         except BaseException:
-            out.close()
+            await _close(out)
             raise
         return outside, out
 
@@ -126,6 +126,13 @@ class Gateway:
         shown = "".join(letter for letter in place[:100] if letter.isprintable())
         if shown not in self.refused and len(self.refused) < _MOST_REFUSED:
             self.refused.append(shown)
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    """Close a connection and see it closed, so that none is left to the end of the loop."""
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
 
 
 def hosts_of_addresses(values: Mapping[str, str]) -> list[str]:
