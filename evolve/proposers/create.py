@@ -22,6 +22,9 @@ from evolve.proposers.sandbox import OUTSIDE, Enclosure, choose_sandbox
 from evolve.protocols import Proposer
 from evolve.workspace import Workspace
 
+DATA_VARIABLES = ("TAU2_DATA_DIR",)
+"""Variables of benchmarks' own packages that name where their data is."""
+
 
 def create_proposer(
     workspace: Workspace,
@@ -74,7 +77,8 @@ def _enclosure(
         warn(f"UNPROTECTED: the coding agent runs outside any sandbox ({found.reason}). {OUTSIDE}")
         return None
     options = (value for table in config.environments.values() for value in table.values() if isinstance(value, str))
-    data = (Path(text).expanduser() for text in options if os.sep in text)
+    named = (*(text for text in options if os.sep in text), *(environ.get(name, "") for name in DATA_VARIABLES))
+    data = (Path(text).expanduser() for text in named if text)
     home = Path(environ.get("HOME") or "~").expanduser()
     return Enclosure(found.sandbox, hidden=(home, workspace.root.resolve(), data_home(environ), *data))
 
