@@ -26,5 +26,8 @@ BENCHMARK = Benchmark(
         "python -m evolve.environments.os_interaction.build",
     ),
     programs=("bwrap", "unshare", "mount", "debootstrap"),
-    notes="Linux and root; the last command makes the sandboxes' file system. Never run a task's script on a host.",
+    notes=(
+        "Linux and root; the last command makes the sandboxes' file system, which is not among what is looked at here: "
+        "`evolve bench verify os_interaction` tells whether it serves. Never run a task's script on a host."
+    ),
 )
