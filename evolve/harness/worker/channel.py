@@ -6,15 +6,11 @@ What comes in was written by an untrusted process. After the first irregularity 
 from __future__ import annotations
 
 import asyncio
-import select
 import socket
 from typing import Literal
 
 MAX_REPLY_BYTES = 2**20
 READ_BYTES = 16 * 1024
-GLANCE_MS = 1
-"""How long to look for an answer before the event loop is asked to: most rules have answered by then, and waiting
-for so short a time costs a third of what a turn of the loop costs."""
 
 BreakKind = Literal["timeout", "nonsense", "crashed"]
 
@@ -28,7 +24,10 @@ class Broken(Exception):
 
 
 class Channel:
-    """One request at a time: `ask` and `hear` may not overlap.
+    """One request at a time: `ask` and `hear` may not overlap. To be made where an event loop runs.
+
+    The loop watches the socket from the first to the last moment: to ask it anew for each call would cost more
+    than the call, and to wait here for an answer would hold up all other episodes.
 
     Args:
         connection: our end of the socket pair; None where there is no worker.
@@ -36,12 +35,13 @@ class Channel:
 
     def __init__(self, connection: socket.socket | None) -> None:
         self._connection = connection
+        self._loop = asyncio.get_running_loop()
         self._buffer = bytearray()
+        self._expected: asyncio.Future[bytes] | None = None
         self.broken: Broken | None = None
         if connection is not None:
             connection.setblocking(False)
-            self._glance = select.poll()
-            self._glance.register(connection, select.POLLIN)
+            self._loop.add_reader(connection, self._arrived)
 
     async def ask(self, line: bytes, timeout_s: float) -> bytes:
         """Send a line and return the answer.
@@ -49,12 +49,7 @@ class Channel:
         Raises:
             Broken: no regular answer came in time.
         """
-        connection = self._living()
-        if self._receive(connection):
-            raise self._break("nonsense", "the worker wrote without being asked")
-        await self._send(connection, line, timeout_s)
-        if self._glance.poll(GLANCE_MS) and (answer := self._take(connection)) is not None:
-            return answer
+        await self._send(self._living(), line, timeout_s)
         return await self.hear(timeout_s)
 
     async def hear(self, timeout_s: float) -> bytes:
@@ -63,23 +58,17 @@ class Channel:
         Raises:
             Broken: no regular line came in time.
         """
-        connection = self._living()
-        loop = asyncio.get_running_loop()
-        arrived = asyncio.Event()
-        loop.add_reader(connection, arrived.set)
+        self._living()
+        self._expected = self._loop.create_future()
+        deadline = self._loop.call_later(timeout_s, self._break, "timeout", f"no answer within {timeout_s} s")
         try:
-            async with asyncio.timeout(timeout_s):
-                while (answer := self._take(connection)) is None:
-                    arrived.clear()
-                    await arrived.wait()
-            return answer
-        except TimeoutError:
-            raise self._break("timeout", f"no answer within {timeout_s} s") from None
+            return await self._expected
         except asyncio.CancelledError:
             self.end(Broken("crashed", "the call was cancelled"))
             raise
         finally:
-            loop.remove_reader(connection)
+            deadline.cancel()
+            self._expected = None
 
     def end(self, why: Broken) -> None:
         """Break the channel: everyone who asks from now on gets `why`."""
@@ -87,7 +76,10 @@ class Channel:
             self.broken = why
             self._buffer.clear()
             if self._connection is not None:
+                self._loop.remove_reader(self._connection)
                 self._connection.close()
+            if self._expected is not None and not self._expected.done():
+                self._expected.set_exception(why)
 
     def _break(self, kind: BreakKind, message: str) -> Broken:
         why = Broken(kind, message)
@@ -112,9 +104,22 @@ class Channel:
         except OSError:
             raise self._break("crashed", "the worker died") from None
 
-    def _take(self, connection: socket.socket) -> bytes | None:
-        """Return the one line that is expected, or None while it is not whole."""
-        while self._receive(connection):
+    def _arrived(self) -> None:
+        """Take what the worker wrote, and hand it over once it is the one line that is expected."""
+        try:
+            line = self._take()
+        except Broken:
+            return
+        if line is None:
+            return
+        if self._expected is None or self._expected.done():
+            self._break("nonsense", "the worker wrote without being asked")
+        else:
+            self._expected.set_result(line)
+
+    def _take(self) -> bytes | None:
+        """Return the line that has arrived, or None while it is not whole."""
+        while self._receive():
             if len(self._buffer) > MAX_REPLY_BYTES:
                 raise self._break("nonsense", f"an answer of more than {MAX_REPLY_BYTES} bytes")
             if self._buffer.endswith(b"\n"):
@@ -127,10 +132,11 @@ class Channel:
         self._buffer.clear()
         return bytes(line)
 
-    def _receive(self, connection: socket.socket) -> int:
+    def _receive(self) -> int:
         """Take what has arrived and return how much that was."""
+        assert self._connection is not None
         try:
-            arrived = connection.recv(READ_BYTES)
+            arrived = self._connection.recv(READ_BYTES)
         except BlockingIOError:
             return 0
         except OSError:
