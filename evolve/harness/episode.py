@@ -102,7 +102,7 @@ class EpisodeHarness:
         self._read_only = {tool.name for tool in tools if tool.read_only}
         self._step_limit = step_limit
         self._worker: RuleWorker | None = None
-        self._disabled: set[str] = set()
+        self._on: dict[Layer, list[str]] = {}
         self._blocks: Counter[str] = Counter()
         self._shown = 0
 
@@ -138,6 +138,9 @@ class EpisodeHarness:
     def attach(self, worker: RuleWorker) -> None:
         """Take the worker that holds this episode's rules; a harness that does not load is one fault."""
         self._worker = worker
+        for rule in worker.declarations:
+            if self._switches.is_on(rule.id, rule.layer):
+                self._on.setdefault(rule.layer, []).append(rule.id)
         if worker.load_error:
             self.faults.append(Fault(unit="harness", step=-1, kind="raised", message=worker.load_error))
 
@@ -188,10 +191,7 @@ class EpisodeHarness:
             await self._worker.close()
 
     def _units(self, layer: Layer) -> list[str]:
-        if self._worker is None:
-            return []
-        declared = (rule for rule in self._worker.declarations if rule.layer is layer)
-        return [r.id for r in declared if r.id not in self._disabled and self._switches.is_on(r.id, layer)]
+        return list(self._on.get(layer, ()))
 
     async def _changes(
         self, layer: Layer, work: _Pass, steps: Sequence[Step], prober: Prober
@@ -231,7 +231,9 @@ class EpisodeHarness:
         return True
 
     def _disable(self, unit: str, step: int, kind: FaultKind, message: str) -> None:
-        self._disabled.add(unit)
+        for units in self._on.values():
+            if unit in units:
+                units.remove(unit)
         self.faults.append(Fault(unit=unit, step=step, kind=kind, message=message))
 
     def _probe(self, reply: RuleReply, work: _Pass, prober: Prober) -> str:

@@ -6,6 +6,7 @@ Off is identical: without an active unit every text and tool passes through unch
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from evolve.harness.artifact import RULE_FILES, Harness, Skill
 from evolve.harness.episode import EpisodeHarness
@@ -41,7 +42,7 @@ class HarnessRuntime:
         self._skills = SkillIndex(self._active_skills())
         self._sources = self._active_sources()
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Digest of what is active; 'off' where no unit can fire, so that equal behaviour shares episodes."""
         if self.harness is None or not (self._has_active_text() or self._sources):

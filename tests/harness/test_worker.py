@@ -271,7 +271,7 @@ def test_the_modules_that_allowed_modules_import_late_are_loaded_early():
         inner = [n for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for n in ast.walk(f)]
         late |= {alias.name for n in inner if isinstance(n, ast.Import) for alias in n.names}
         late |= {n.module for n in inner if isinstance(n, ast.ImportFrom) and n.module and not n.level}
-    assert late - set(ALLOWED) - set(LAZY) == set()
+    assert late - set(ALLOWED) - set(LAZY) == {"doctest"}  # for tests of the library's own
 
 
 def test_sets_of_strings_have_one_order_in_all_workers():

@@ -66,6 +66,12 @@ def load(sources: Mapping[str, str]) -> dict[str, Rule]:
     return rules
 
 
+def forget(sources: Mapping[str, str]) -> None:
+    """Take the modules of rule files back out of the interpreter."""
+    for filename in sources:
+        sys.modules.pop(_module_name(filename), None)
+
+
 def describe(error: BaseException) -> str:
     """Say what was raised and where in the rule files, in one short line without any path of this machine."""
     if isinstance(error, SyntaxError) and error.filename in FILES:
@@ -94,7 +100,7 @@ def _text_of(error: BaseException) -> str:
 
 
 def _run_file(filename: str, source: str) -> dict[str, Any]:
-    module = ModuleType(filename.removesuffix(".py"))
+    module = ModuleType(_module_name(filename))
     module.__dict__["__builtins__"] = _rule_builtins()
     sys.modules[module.__name__] = module  # dataclasses look their module up
     try:
@@ -103,6 +109,10 @@ def _run_file(filename: str, source: str) -> dict[str, Any]:
     except (Exception, SystemExit) as error:
         raise LoadFault(describe(error)) from None
     return module.__dict__
+
+
+def _module_name(filename: str) -> str:
+    return filename.removesuffix(".py")
 
 
 def _marked(namespace: dict[str, Any]) -> list[FunctionType]:

@@ -27,8 +27,9 @@ ALLOWED = (
     "unicodedata",
 )
 
-LAZY = ("warnings", "types", "weakref", "doctest", "linecache", "tokenize", "contextlib", "locale", "traceback")
-"""What the allowed modules import inside their functions."""
+LAZY = ("warnings", "types", "weakref", "linecache", "tokenize", "contextlib", "locale", "traceback")
+"""What the allowed modules import inside their functions, but for the doctest of their own test runs: it brings
+debugger, command line and unittest along, and each fork would pay for their memory."""
 
 CODECS = (
     "ascii",

@@ -22,6 +22,9 @@ RETRY_S = 0.05
 STOPPING = ("block", "rewrite", "probe", "force")
 """Outcomes that need the host before the next rule can be asked."""
 
+PASSED = ("pass", '{"kind": "pass"}')
+"""What most rules say most of the time."""
+
 
 class TooLong(BaseException):
     """Processor time of a rule is used up. No `Exception`, so that a rule's own `except Exception` lets it through."""
@@ -32,18 +35,18 @@ class Nonsense(Exception):
 
 
 def arm() -> None:
-    """Let a limit on processor time raise. Before the filter, which lets nobody change a signal's handler."""
+    """Let a limit on processor time raise, here and in all forks."""
     signal.signal(signal.SIGPROF, _raise_too_long)
 
 
 def serve(channel: Iterator[bytes]) -> None:
-    """Answer the host until it hangs up. `arm` comes first."""
+    """Answer the host until it hangs up. The parent called `arm`."""
     for line in channel:
         first = json.loads(line)
         rules = _load_and_tell(first["sources"], first["load_cpu_s"])
         episode = Episode(first["opening"], rules, first["call_cpu_s"])
         for later in channel:
-            episode.answer(json.loads(later))
+            write(episode.answer(json.loads(later)))
 
 
 def _load_and_tell(sources: dict[str, str], cpu_s: float) -> dict[str, Rule]:
@@ -94,8 +97,8 @@ class Episode:
         self._call_cpu_s = call_cpu_s
         self._history: tuple[PastStep, ...] = ()
 
-    def answer(self, message: Json) -> None:
-        """Ask the listed rules in order until one needs the host, and send what they said."""
+    def answer(self, message: Json) -> bytes:
+        """Ask the listed rules in order until one needs the host, and return the line that says what they said."""
         self._history += tuple(map(_past_step, message["steps"]))
         view = self._view(message)
         said = []
@@ -105,7 +108,7 @@ class Episode:
             if kind in STOPPING:
                 break
             view = dataclasses.replace(view, probes=()) if view.probes else view
-        write(f'{{"id":{message["id"]},"outcomes":[{",".join(said)}]}}'.encode())
+        return f'{{"id":{message["id"]},"outcomes":[{",".join(said)}]}}'.encode()
 
     def _view(self, message: Json) -> View:
         return View(
@@ -132,7 +135,10 @@ class Episode:
 
 
 def _outcome_of(rule: Rule, view: View) -> tuple[str, str]:
-    outcome = encode(rule.function(view, rule.memory))
+    returned = rule.function(view, rule.memory)
+    if isinstance(returned, Pass):
+        return PASSED
+    outcome = encode(returned)
     try:
         text = json.dumps(outcome, ensure_ascii=False, allow_nan=False)
         size = len(text.encode())
@@ -150,8 +156,6 @@ def encode(outcome: object) -> Json:
         Nonsense: it is no outcome, or its fields have the wrong types.
     """
     match outcome:
-        case Pass():
-            return {"kind": "pass"}
         case Note(text):
             return {"kind": "note", "text": _text(text)}
         case Block(message):

@@ -29,9 +29,11 @@ def main() -> None:
     del sys.argv[1:]
     try:
         _load_rule_api(rules_path)
-        from evolve.harness.worker.child import modules, orders, probes, serve  # noqa: F401
+        from evolve.harness.worker.child import modules, orders, probes, rehearsal, serve  # noqa: F401
 
         modules.preload()
+        serve.arm()
+        rehearsal.play()
     except Exception as error:  # told to the host, which raises it
         control.sendall(f"{type(error).__name__}: {error}".encode())
         return
@@ -144,7 +146,6 @@ def live(descriptor: int, layers: Layers, zygote: int, *, is_test: bool) -> None
     sandbox.limit()
     if is_test:
         return serve.send(_self_test(layers))
-    serve.arm()
     try:
         sandbox.restrict(layers)
     except OSError as error:
