@@ -52,6 +52,7 @@ class BenchmarkState(Record):
     extra: str | None
     missing_modules: tuple[str, ...]
     missing_programs: tuple[str, ...]
+    lacks: str = Field(description="what else is missing, and what mends it; empty where nothing is")
     fetch: tuple[str, ...]
     notes: str
 
@@ -59,7 +60,7 @@ class BenchmarkState(Record):
     def is_ready(self) -> bool:
         """True where nothing that is needed lacks."""
         lacks = any(file.is_needed and file.state != "present" for file in self.files)
-        return not (lacks or self.missing_forms or self.missing_modules or self.missing_programs)
+        return not (lacks or self.missing_forms or self.missing_modules or self.missing_programs or self.lacks)
 
 
 class Verification(Record):
@@ -97,7 +98,7 @@ def find_benchmark(name: str) -> Benchmark:
 
 
 def state_of(benchmark: Benchmark, options: Mapping[str, object]) -> BenchmarkState:
-    """Look at the data, modules and programs of a benchmark; digests are checked."""
+    """Look at the data, modules and programs of a benchmark, and what else it needs; digests are checked."""
     chosen = options.get("data")
     data = BenchmarkData(benchmark, chosen)
     home = data.folder if chosen else benchmark.home
@@ -118,6 +119,7 @@ def state_of(benchmark: Benchmark, options: Mapping[str, object]) -> BenchmarkSt
         extra=benchmark.extra,
         missing_modules=tuple(name for name in benchmark.modules if not _has_module(name)),
         missing_programs=tuple(name for name in benchmark.programs if shutil.which(name) is None),
+        lacks=benchmark.lacks(options) if benchmark.lacks else "",
         fetch=tuple(line.format(folder=shlex.quote(str(home))) for line in benchmark.fetch),
         notes=benchmark.notes,
     )

@@ -72,6 +72,8 @@ def _lacks(state: BenchmarkState) -> Iterator[str]:
             yield f"missing: {file.path} ({file.what})"
     if state.missing_forms:
         yield f"missing: one of {'; '.join(state.missing_forms)}"
+    if state.lacks:
+        yield f"missing: {state.lacks}"
 
 
 def _commands(state: BenchmarkState) -> Iterator[str]:

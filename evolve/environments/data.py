@@ -56,6 +56,7 @@ class Benchmark:
         fetch: the commands that bring the data, in order; `{folder}` stands for the benchmark's folder.
         places: gives the folders in which files are looked for, the main one first, where there is more to it than
             the option `data` (its argument; None: not set) or the benchmark's own folder.
+        lacks: says what else is missing under an environment's options, and what mends it; empty where nothing is.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Benchmark:
     modules: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     places: Callable[[Path | None], tuple[Path, ...]] | None = None
+    lacks: Callable[[Mapping[str, object]], str] | None = None
     notes: str = ""
 
     @property

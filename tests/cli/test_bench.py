@@ -9,6 +9,8 @@ import pytest
 
 from evolve.bench import benchmark_names, find_benchmark, state_of, take_files
 from evolve.environments.data import Benchmark, BenchmarkData, DataFile
+from evolve.environments.os_interaction.rootfs import MARKER
+from evolve.environments.os_interaction.sandbox import require_sandbox
 from evolve.errors import ConfigError, UserError
 from evolve.workspace import find_workspace
 
@@ -29,6 +31,15 @@ BENCHMARK = Benchmark(
     modules=("no_such_module_of_ours",),
     programs=("no-such-program-of-ours",),
 )
+
+
+def no_sandbox() -> str:
+    """Say why no sandbox of OS interaction can be had here."""
+    try:
+        require_sandbox()
+    except ConfigError as error:
+        return str(error)
+    return ""
 
 
 @pytest.fixture(autouse=True)
@@ -137,6 +148,32 @@ def test_alfworld_is_not_ready_without_games(evolve, tmp_path: Path) -> None:
     shown = evolve("bench", "info", "alfworld", "--data", tmp_path)
     assert "missing: one of json_2.1.1/train/*/*/game.tw-pddl; games_train.jsonl.xz with alfred.pddl with" in shown.out
     assert "alfworld-download" in shown.out
+
+
+def test_os_interaction_is_not_ready_without_a_root_file_system(evolve, tmp_path: Path) -> None:
+    """What is missing stands in text and JSON, whatever it is on this machine."""
+    shown = evolve("bench", "info", "os_interaction")
+    (document,) = evolve("bench", "info", "os_interaction", "--json").document["benchmarks"]
+    assert document["lacks"].startswith("os_interaction")
+    assert f"missing: {document['lacks']}" in shown.out
+    assert not document["is_ready"]
+
+
+@pytest.mark.skipif(bool(no_sandbox()), reason=no_sandbox())
+def test_a_whole_root_file_system_makes_os_interaction_ready(evolve, tmp_path: Path) -> None:
+    """The command that builds one is named; one that the option names is enough, and half of one is not."""
+    shown = evolve("bench", "info", "os_interaction")
+    assert f"no root file system in {tmp_path}" in shown.out
+    assert "python -m evolve.environments.os_interaction.build" in shown.out
+    folder = tmp_path / "mine"
+    (folder / "root" / MARKER).parent.mkdir(parents=True)
+    (folder / "root" / MARKER).write_text("mark")
+    (folder / "mount").mkdir()
+    (folder / "manifest.json").write_text('{"marker": "mark", "suite": "s", "packages": []}')
+    benchmark = find_benchmark("os_interaction")
+    assert state_of(benchmark, {"rootfs": str(folder)}).lacks == ""
+    (folder / "mount").rmdir()
+    assert "is not whole" in state_of(benchmark, {"rootfs": str(folder)}).lacks
 
 
 def test_every_benchmark_shows_itself(evolve) -> None:

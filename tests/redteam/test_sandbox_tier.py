@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from evolve.proposers.create import create_proposer
 from evolve.proposers.sandbox import Enclosure, Room, choose_sandbox, find_sandbox
 from evolve.proposers.sandbox.probe import what_is_wrong
 from evolve.proposers.sandbox.seatbelt import Seatbelt
+from evolve.protocols import Assignment
 from evolve.workspace import Workspace
 
 COMMAND = ("proposer.kind=command", "proposer.agent=codex")
@@ -87,6 +89,40 @@ def test_where_one_holds_nothing_is_warned_of(enclosure: Enclosure, tmp_path: Pa
         proposer, warned = made(mode, os.environ["PATH"], tmp_path)
         assert proposer.sandbox == enclosure.sandbox.name == "bubblewrap"
         assert warned == []
+
+
+@case("20.data")
+def test_data_that_only_a_variable_names_is_hidden(enclosure: Enclosure, tmp_path: Path) -> None:
+    """Where TAU2_DATA_DIR lies in a folder that the agent may read, the agent finds it empty."""
+    (tmp_path / "shared" / "data").mkdir(parents=True)
+    (tmp_path / "shared" / "data" / "answers.json").touch()
+    rows = tmp_path / "agents.toml"
+    shared = json.dumps(str(tmp_path / "shared"))
+    rows.write_text(
+        f'[agents.lister]\ntitle = "Lister"\nprogram = "find"\ninstall = ""\nargv = [{shared}]\nreadable = [{shared}]\n'
+    )
+    (tmp_path / "repository").mkdir()
+    listed = {}
+    for named in ("", str(tmp_path / "shared" / "data")):
+        proposer = create_proposer(
+            Workspace(tmp_path / "repository"),
+            load_config(
+                None, assignments=("proposer.kind=command", "proposer.agent=lister", f"proposer.agents_file={rows}")
+            ).config,
+            environ={"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "TAU2_DATA_DIR": named},
+            replay=lambda _: "",
+            canaries=Canaries({}),
+        )
+        room = tmp_path / f"room{len(listed)}"
+        for folder in ("workspace", "evidence"):
+            (room / folder).mkdir(parents=True)
+        (room / "workspace" / "contract.toml").touch()
+        proposed = asyncio.run(
+            proposer.propose(Assignment("desk", 1, room / "workspace", room / "evidence", timeout_s=60))
+        )
+        assert proposed.transcript is not None
+        listed[named] = "answers.json" in proposed.transcript.read_text("utf-8")
+    assert list(listed.values()) == [True, False]
 
 
 @case("x.tier")

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from evolve.environments.data import Benchmark, DataFile
+from evolve.environments.os_interaction.rootfs import NAME, chosen_rootfs
+from evolve.environments.os_interaction.sandbox import require_sandbox
+from evolve.errors import ConfigError
 
 DEV = "os_dev.jsonl"
 TRAIN = "os_train.jsonl"
 STD = "os_std.jsonl"
 
+
+def lacks(options: Mapping[str, object]) -> str:
+    """Say why no sandbox can be had here; empty where one can."""
+    try:
+        require_sandbox()
+        chosen_rootfs(options)
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
 BENCHMARK = Benchmark(
-    name="os_interaction",
+    name=NAME,
     title="AgentBench OS interaction",
     environments=("os_interaction",),
     licence="Apache-2.0",
@@ -26,8 +42,6 @@ BENCHMARK = Benchmark(
         "python -m evolve.environments.os_interaction.build",
     ),
     programs=("bwrap", "unshare", "mount", "debootstrap"),
-    notes=(
-        "Linux and root; the last command makes the sandboxes' file system, which is not among what is looked at here: "
-        "`evolve bench verify os_interaction` tells whether it serves. Never run a task's script on a host."
-    ),
+    lacks=lacks,
+    notes="Linux and root; the last command makes the sandboxes' file system. Never run a task's script on a host.",
 )

@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 
 from evolve.environments.data import BenchmarkData
-from evolve.environments.options import LIMITS, choice, limits_of, path, refuse_unknown
+from evolve.environments.options import LIMITS, choice, limits_of, refuse_unknown
 from evolve.environments.os_interaction.benchmark import BENCHMARK, DEV, STD, TRAIN
 from evolve.environments.os_interaction.problems import Problem, divided, read_problems
-from evolve.environments.os_interaction.rootfs import NAME, Rootfs, default_folder, read_rootfs
+from evolve.environments.os_interaction.rootfs import NAME, Rootfs, chosen_rootfs
 from evolve.environments.os_interaction.sandbox import Sandbox, require_sandbox
 from evolve.environments.os_interaction.scoring import PASS_MARK, VERSION
 from evolve.environments.os_interaction.session import OsSession
@@ -63,10 +63,8 @@ class OsInteraction:
         files = BenchmarkData(BENCHMARK, options.get("data"))
         open_file = SETS[choice(NAME, "set", options.get("set", "train"), SETS)]
         timeout_s = _timeout(options.get("timeout_s", TIMEOUT_S))
-        folder = path(NAME, "rootfs", options.get("rootfs", default_folder()))
         require_sandbox()
-        rootfs = read_rootfs(folder.absolute())
-        return cls(files, rootfs, limits, open_file=open_file, timeout_s=timeout_s)
+        return cls(files, chosen_rootfs(options), limits, open_file=open_file, timeout_s=timeout_s)
 
     @cached_property
     def card(self) -> EnvironmentCard:

@@ -7,10 +7,12 @@ empty folder over which each sandbox mounts its own layer, in a mount namespace 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from evolve.environments.data import data_home
+from evolve.environments.options import path
 from evolve.errors import ConfigError
 from evolve.records import digest_of
 
@@ -37,6 +39,15 @@ class Rootfs:
 def default_folder() -> Path:
     """Return where the root file system is looked for where no option names it."""
     return data_home() / NAME / "rootfs"
+
+
+def chosen_rootfs(options: Mapping[str, object]) -> Rootfs:
+    """Return the root file system that the option `rootfs` names, else the one in its default place.
+
+    Raises:
+        ConfigError: the option is no path, or there is no whole one.
+    """
+    return read_rootfs(path(NAME, "rootfs", options.get("rootfs", default_folder())).absolute())
 
 
 def read_rootfs(folder: Path) -> Rootfs:

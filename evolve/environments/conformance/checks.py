@@ -1,8 +1,4 @@
-"""What every environment has to keep, checked through the protocol alone: `evolve bench verify NAME`.
-
-A check plays a few training tasks with seeded nonsense and looks at what comes back. The held-out split is never
-listed: what is checked of it is that it cannot be had.
-"""
+"""The checks: each looks at a subject and yields the faults that it sees, none where all is well."""
 
 from __future__ import annotations
 
@@ -10,79 +6,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
-from itertools import islice
 from random import Random
 from typing import cast
 
-from pydantic import Field
+from evolve.environments.conformance.nonsense import NONSENSE_STEPS, arguments_for, nonsense
+from evolve.environments.conformance.subject import Subject
+from evolve.errors import SealError, UserError
+from evolve.records import Call, Look, LoopSplit, Observation, Split, Task
 
-from evolve.errors import EvolveError, SealError, UserError
-from evolve.protocols import Environment, Session
-from evolve.records import Call, Json, Look, LoopSplit, Observation, Record, Split, Task, Tool
-
-NONSENSE_STEPS = 6
 TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 STRANGE_TEXTS = ("", " ", "hello", '{"tool": 1}', "\x00\ud7ff", "é" * 5000)
-
-
-class Check(Record):
-    """One thing that an environment has to keep. `detail` says what was seen where it does not hold."""
-
-    name: str
-    holds: bool
-    detail: str = ""
-
-
-class Baseline(Record):
-    """The score of an agent that does nothing, over the training tasks that were looked at."""
-
-    tasks: int
-    mean: float = Field(description="mean score, 0 to 1")
-    successes: int
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What is checked: a way to make the environment anew, one made already, and a few of its training tasks."""
-
-    name: str
-    make: Callable[[], Environment]
-    made: Environment
-    tasks: Sequence[Task]
-
-    def open(self, task: Task) -> Session:
-        """Open a session, trial 0."""
-        return self.made.open(task, 0)
-
-
-def subject_of(name: str, make: Callable[[], Environment], *, tasks: int = 3) -> Subject:
-    """Return what the checks look at: up to `tasks` training tasks, spread over the list."""
-    made = make()
-    listed = made.tasks(Split.TRAIN)
-    stride = max(1, len(listed) // tasks)
-    return Subject(name, make, made, list(islice(listed[::stride], tasks)))
-
-
-def conformance(subject: Subject) -> Iterator[Check]:
-    """Run the checks one after the other; an exception out of an environment is a check that does not hold."""
-    for name, check in CHECKS.items():
-        try:
-            faults = list(check(subject))
-        except Exception as error:  # whatever an environment raises here is what is being looked for
-            faults = [f"{type(error).__name__}: {error}"]
-        yield Check(name=name, holds=not faults, detail="; ".join(islice(faults, 3)))
-
-
-def do_nothing(subject: Subject) -> Baseline:
-    """Score each task right after its opening."""
-    scores = []
-    for task in subject.tasks:
-        with closing(subject.open(task)) as session:
-            scores.append(session.score())
-    mean = sum(score.value for score in scores) / len(scores)
-    return Baseline(tasks=len(scores), mean=round(mean, 4), successes=sum(score.success for score in scores))
 
 
 def _card(subject: Subject) -> Iterator[str]:
@@ -214,7 +148,7 @@ def _probes(subject: Subject) -> Iterator[str]:
     with closing(subject.open(task)) as plain, closing(subject.open(task)) as probed:
         for call in nonsense(plain.tools, task.task_id):
             for tool in probed.tools:
-                answer = probed.probe(Call(tool=tool.name, arguments=_arguments(tool, Random(tool.name))))  # noqa: S311
+                answer = probed.probe(Call(tool=tool.name, arguments=arguments_for(tool, Random(tool.name))))  # noqa: S311
                 if not tool.read_only and answer.error_kind is None:
                     yield f"{tool.name} is not read-only and answers a probe"
             if plain.step(call) != probed.step(call):
@@ -281,34 +215,3 @@ CHECKS: Mapping[str, Callable[[Subject], Iterable[str]]] = {
     "its canary is not shown": _canary,
     "a session may be closed twice": _closing,
 }
-
-
-def nonsense(tools: Sequence[Tool], seed: str) -> list[Call]:
-    """Return seeded calls that fit the schemas and mean nothing."""
-    random = Random(seed)  # noqa: S311  repeatable on purpose
-    chosen = [random.choice(list(tools)) for _ in range(NONSENSE_STEPS)]
-    return [Call(tool=tool.name, arguments=_arguments(tool, random)) for tool in chosen]
-
-
-def _arguments(tool: Tool, random: Random) -> Json:
-    properties: Json = tool.parameters.get("properties", {})
-    return {name: _value(properties.get(name, {}), random) for name in tool.parameters.get("required", ())}
-
-
-def _value(schema: Json, random: Random) -> object:
-    if schema.get("enum"):
-        return random.choice(schema["enum"])
-    kind = schema.get("type")
-    plain: dict[object, object] = {
-        "integer": random.randint(0, 9),
-        "number": random.randint(0, 9),
-        "boolean": random.random() < 0.5,
-        "array": [],
-        "object": {},
-    }
-    return plain.get(kind, f"nonsense {random.randint(0, 99)}")
-
-
-def broken(error: EvolveError) -> Check:
-    """Return the check that stands for all others where an environment cannot even be made."""
-    return Check(name="it can be made", holds=False, detail=str(error))
