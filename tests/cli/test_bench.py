@@ -174,6 +174,9 @@ def test_a_whole_root_file_system_makes_os_interaction_ready(evolve, tmp_path: P
     assert state_of(benchmark, {"rootfs": str(folder)}).lacks == ""
     (folder / "mount").rmdir()
     assert "is not whole" in state_of(benchmark, {"rootfs": str(folder)}).lacks
+    for manifest in ("[]", '{"marker": "mark"}'):
+        (folder / "manifest.json").write_text(manifest)
+        assert "is not whole" in state_of(benchmark, {"rootfs": str(folder)}).lacks
 
 
 def test_every_benchmark_shows_itself(evolve) -> None:

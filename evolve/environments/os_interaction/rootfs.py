@@ -61,6 +61,7 @@ def read_rootfs(folder: Path) -> Rootfs:
         marker = (folder / "root" / MARKER).read_text("ascii").strip()
     except (OSError, ValueError) as error:
         raise ConfigError(f"{NAME}: no root file system in {folder}; `{COMMAND}` makes one (as root)") from error
-    if not marker or marker != manifest.get("marker") or not (folder / "mount").is_dir():
+    is_whole = isinstance(manifest, dict) and {"marker", "suite", "packages"} <= set(manifest)
+    if not is_whole or not marker or marker != manifest["marker"] or not (folder / "mount").is_dir():
         raise ConfigError(f"{NAME}: the root file system in {folder} is not whole; remove it and run `{COMMAND}`")
     return Rootfs(folder, marker, digest_of([manifest["suite"], manifest["packages"]]))
