@@ -22,13 +22,14 @@ USER_MATTERS = (
 
 
 def as_nobody(home: Path) -> list[str]:
-    """Return what goes before a command so that it runs as nobody, with an interpreter that may lie in root's home."""
-    root_home, prefix = Path.home(), Path(sys.base_prefix)
+    """Return what goes before a command so that it runs as nobody; what it needs may lie in root's home."""
+    root_home = Path.home()
     shown: list[str] = []
-    if prefix.is_relative_to(root_home):
-        between = [path for path in reversed(prefix.parents) if path.is_relative_to(root_home) and path != root_home]
-        shown = [part for path in between for part in ("--perms", "0755", "--dir", str(path))]
-        shown += ["--ro-bind", str(prefix), str(prefix)]
+    for place in (Path(sys.base_prefix), HERE.parents[1], Path(sys.prefix)):
+        if place.is_relative_to(root_home):
+            between = [path for path in reversed(place.parents) if path.is_relative_to(root_home) and path != root_home]
+            shown += [part for path in between for part in ("--perms", "0755", "--dir", str(path))]
+            shown += ["--ro-bind", str(place), str(place)]
     outer = ["bwrap", "--dev-bind", "/", "/", "--tmpfs", str(root_home), *shown, "--setenv", "HOME", str(home)]
     return [*outer, "--", "setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"]
 
