@@ -59,8 +59,8 @@ class BenchmarkState(Record):
     @property
     def is_ready(self) -> bool:
         """True where nothing that is needed lacks."""
-        lacks = any(file.is_needed and file.state != "present" for file in self.files)
-        return not (lacks or self.missing_forms or self.missing_modules or self.missing_programs or self.lacks)
+        missing_files = any(file.is_needed and file.state != "present" for file in self.files)
+        return not (missing_files or self.missing_forms or self.missing_modules or self.missing_programs or self.lacks)
 
 
 class Verification(Record):

@@ -381,6 +381,66 @@ def test_an_answer_out_of_turn_ends_the_worker():
     asyncio.run(playing())
 
 
+WHEN_LOADED = """
+serve = sys.modules["evolve.harness.worker.child.serve"]
+tell = serve.send
+def send(message):
+    {change}
+    tell(message)
+    {then}
+serve.send = send
+"""
+
+
+def between(*, change: str = "pass", then: str = "pass") -> str:
+    """Return rule code that puts itself between worker and host where the worker says what it loaded."""
+    return ESCAPE + WHEN_LOADED.format(change=change, then=then)
+
+
+def test_a_worker_that_speaks_while_it_is_asked_harms_nobody_else():
+    """It leaves a long question half read and writes: its call ends at once, the next episodes start as ever."""
+    evil = rule(
+        "return PASS", top=between(then="os.read(3, 5), os.write(3, b'word' + bytes([10]))\n    while True: pass")
+    )
+
+    async def playing() -> None:
+        async with WorkerPool() as pool:
+            worker = await pool.start_episode({"action.py": evil}, OPENING)
+            reply = await ask_one(worker, text="x" * 8_000_000)
+            assert (reply.fault, reply.text) == ("nonsense", "the worker wrote without being asked")
+            others = [await pool.start_episode({"action.py": HEAD + STOCK}, OPENING) for _ in range(4)]
+            assert [(await ask_one(one, "action.stock", "a")).text for one in others] == ["stock a"] * 4
+
+    asyncio.run(playing())
+
+
+def test_not_even_half_a_line_is_taken_unasked():
+    """What is written between two calls, whole or not, ends the worker before it can become part of an answer."""
+
+    async def playing() -> None:
+        async with WorkerPool() as pool:
+            half = rule("return PASS", top=between(then="os.write(3, b'{')"))
+            worker = await pool.start_episode({"action.py": half}, OPENING)
+            await asyncio.sleep(0.1)
+            reply = await ask_one(worker)
+            assert (reply.fault, reply.text) == ("nonsense", "the worker wrote without being asked")
+
+    asyncio.run(playing())
+
+
+def test_an_id_is_declared_once():
+    """A worker that names a rule twice has no rule: one of the two would stay on where a fault switches the other off."""
+
+    async def playing() -> None:
+        async with WorkerPool() as pool:
+            twice = rule("return PASS", top=between(change="message['declarations'] *= 2"))
+            worker = await pool.start_episode({"action.py": twice}, OPENING)
+            assert worker.declarations == ()
+            assert worker.load_error == "the id 'action.x' is used twice"
+
+    asyncio.run(playing())
+
+
 def test_writing_to_every_descriptor_reaches_nobody(play):
     """Apart from its own channel and /dev/null a worker has no descriptor to write to."""
     assert play(DESCRIPTORS).text == "[0, 1, 2]"

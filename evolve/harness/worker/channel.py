@@ -30,18 +30,19 @@ class Channel:
     than the call, and to wait here for an answer would hold up all other episodes.
 
     Args:
-        connection: our end of the socket pair; None where there is no worker.
+        connection: our end of the socket pair.
     """
 
-    def __init__(self, connection: socket.socket | None) -> None:
+    def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._loop = asyncio.get_running_loop()
+        self._unsent = memoryview(b"")
         self._buffer = bytearray()
-        self._expected: asyncio.Future[bytes] | None = None
+        self._expected: asyncio.Future[bytes] = self._loop.create_future()
+        self._expected.cancel()  # nothing is expected yet
         self.broken: Broken | None = None
-        if connection is not None:
-            connection.setblocking(False)
-            self._loop.add_reader(connection, self._arrived)
+        connection.setblocking(False)
+        self._loop.add_reader(connection, self._receive)
 
     async def ask(self, line: bytes, timeout_s: float) -> bytes:
         """Send a line and return the answer.
@@ -49,8 +50,7 @@ class Channel:
         Raises:
             Broken: no regular answer came in time.
         """
-        await self._send(self._living(), line, timeout_s)
-        return await self.hear(timeout_s)
+        return await self._exchange(line, timeout_s)
 
     async def hear(self, timeout_s: float) -> bytes:
         """Return the next line.
@@ -58,90 +58,77 @@ class Channel:
         Raises:
             Broken: no regular line came in time.
         """
-        self._living()
+        return await self._exchange(b"", timeout_s)
+
+    def end(self, why: Broken) -> None:
+        """Break the channel: who waits, and everyone who asks from now on, gets `why`."""
+        if self.broken is not None:
+            return
+        self.broken = why
+        self._buffer.clear()
+        self._loop.remove_reader(self._connection)  # before it is closed: the next socket may get its number
+        self._loop.remove_writer(self._connection)
+        self._connection.close()
+        if not self._expected.done():
+            self._expected.set_exception(why)
+
+    async def _exchange(self, line: bytes, timeout_s: float) -> bytes:
+        if self.broken is not None:
+            raise self.broken
         self._expected = self._loop.create_future()
-        deadline = self._loop.call_later(timeout_s, self._break, "timeout", f"no answer within {timeout_s} s")
+        deadline = self._loop.call_later(timeout_s, self._expire, timeout_s)
+        self._unsent = memoryview(line)
         try:
+            if line:
+                self._send()
             return await self._expected
         except asyncio.CancelledError:
             self.end(Broken("crashed", "the call was cancelled"))
             raise
         finally:
             deadline.cancel()
-            self._expected = None
 
-    def end(self, why: Broken) -> None:
-        """Break the channel: everyone who asks from now on gets `why`."""
-        if self.broken is None:
-            self.broken = why
-            self._buffer.clear()
-            if self._connection is not None:
-                self._loop.remove_reader(self._connection)
-                self._connection.close()
-            if self._expected is not None and not self._expected.done():
-                self._expected.set_exception(why)
+    def _expire(self, timeout_s: float) -> None:
+        if not self._expected.done():
+            self.end(Broken("timeout", f"no answer within {timeout_s} s"))
 
-    def _break(self, kind: BreakKind, message: str) -> Broken:
-        why = Broken(kind, message)
-        self.end(why)
-        return why
-
-    def _living(self) -> socket.socket:
-        if self.broken is not None:
-            raise self.broken
-        assert self._connection is not None
-        return self._connection
-
-    async def _send(self, connection: socket.socket, line: bytes, timeout_s: float) -> None:
-        """Send a line; a long one waits for room."""
+    def _send(self) -> None:
+        """Send what there is room for; the rest of a long line when there is more."""
         try:
-            sent = connection.send(line)
-            if sent < len(line):
-                async with asyncio.timeout(timeout_s):
-                    await asyncio.get_running_loop().sock_sendall(connection, line[sent:])
-        except TimeoutError:
-            raise self._break("timeout", f"no room for a question within {timeout_s} s") from None
+            sent = self._connection.send(self._unsent)
+        except BlockingIOError:
+            sent = 0
         except OSError:
-            raise self._break("crashed", "the worker died") from None
-
-    def _arrived(self) -> None:
-        """Take what the worker wrote, and hand it over once it is the one line that is expected."""
-        try:
-            line = self._take()
-        except Broken:
+            self.end(Broken("crashed", "the worker died"))
             return
-        if line is None:
-            return
-        if self._expected is None or self._expected.done():
-            self._break("nonsense", "the worker wrote without being asked")
+        self._unsent = self._unsent[sent:]
+        if self._unsent:
+            self._loop.add_writer(self._connection, self._send)
         else:
-            self._expected.set_result(line)
+            self._loop.remove_writer(self._connection)
 
-    def _take(self) -> bytes | None:
-        """Return the line that has arrived, or None while it is not whole."""
-        while self._receive():
-            if len(self._buffer) > MAX_REPLY_BYTES:
-                raise self._break("nonsense", f"an answer of more than {MAX_REPLY_BYTES} bytes")
-            if self._buffer.endswith(b"\n"):
-                break
-        line, end, rest = self._buffer.partition(b"\n")
-        if not end:
-            return None
-        if rest:
-            raise self._break("nonsense", "more than one answer to one question")
-        self._buffer.clear()
-        return bytes(line)
-
-    def _receive(self) -> int:
-        """Take what has arrived and return how much that was."""
-        assert self._connection is not None
+    def _receive(self) -> None:
+        """Take what has arrived, and hand it over once it is the one line that is expected."""
         try:
             arrived = self._connection.recv(READ_BYTES)
         except BlockingIOError:
-            return 0
+            return
         except OSError:
             arrived = b""
-        if not arrived:
-            raise self._break("crashed", "the worker died")
         self._buffer += arrived
-        return len(arrived)
+        if not arrived:
+            self.end(Broken("crashed", "the worker died"))
+        elif self._expected.done() or self._unsent:
+            self.end(Broken("nonsense", "the worker wrote without being asked"))
+        elif len(self._buffer) > MAX_REPLY_BYTES:
+            self.end(Broken("nonsense", f"an answer of more than {MAX_REPLY_BYTES} bytes"))
+        elif b"\n" in arrived:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        line, _, rest = self._buffer.partition(b"\n")
+        if rest:
+            self.end(Broken("nonsense", "more than one answer to one question"))
+        else:
+            self._buffer.clear()
+            self._expected.set_result(bytes(line))

@@ -95,18 +95,22 @@ class WorkerPool:
             WorkerError: no worker starts, or the isolation is below the minimum.
         """
         try:
-            _, channel = self._fork(await self._living_zygote(), Kind.SELF_TEST, self._layers)
-            try:
-                report = orjson.loads(await channel.hear(START_TIMEOUT_S))
-            except Broken as broken:
-                raise WorkerError(f"the self-test of the rule worker failed: {broken}") from None
-            finally:
-                channel.end(Broken("crashed", "the self-test is over"))
-            self._isolation = Isolation.of(report, is_under_seatbelt=seatbelt.is_available())
+            self._isolation = Isolation.of(await self._self_test(), is_under_seatbelt=seatbelt.is_available())
             self._isolation.require(self._minimum_tier)
         except BaseException:
             await self.close()
             raise
+
+    async def _self_test(self) -> Json:
+        try:
+            _, channel = self._fork(await self._living_zygote(), Kind.SELF_TEST, self._layers)
+            try:
+                report: Json = orjson.loads(await channel.hear(START_TIMEOUT_S))
+            finally:
+                channel.end(Broken("crashed", "the self-test is over"))
+        except Broken as broken:
+            raise WorkerError(f"the self-test of the rule worker failed: {broken}") from None
+        return report
 
     async def close(self) -> None:
         """End the zygote and all workers."""
@@ -175,8 +179,9 @@ class WorkerPool:
         """Return a worker that has locked itself in; a zygote that died in the meantime is replaced once."""
         for attempt in (1, 2):
             zygote = await self._living_zygote()
-            number, channel = self._fork(zygote, Kind.FORK, self.isolation.layers)
+            number = 0
             try:
+                number, channel = self._fork(zygote, Kind.FORK, self.isolation.layers)
                 word = orjson.loads(await channel.hear(START_TIMEOUT_S))
             except Broken as broken:
                 zygote.end_worker(number)
@@ -205,9 +210,7 @@ class WorkerPool:
         try:
             number, ours = zygote.fork(kind, layers)
         except OSError as error:
-            channel = Channel(None)
-            channel.end(Broken("crashed", f"the zygote is gone: {error}"))
-            return 0, channel
+            raise Broken("crashed", f"the zygote is gone: {error}") from None
         channel = Channel(ours)
         self._channels = {known for known in self._channels if known.broken is None} | {channel}
         return number, channel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -79,9 +80,11 @@ def declarations_of(line: bytes) -> tuple[RuleDeclaration, ...] | str:
     if set(message) != {"declarations"} or not isinstance(listed, list) or len(listed) > MAX_RULES:
         raise Broken("nonsense", "the worker's list of rules is malformed")
     try:
-        return tuple(_declaration(order, raw) for order, raw in enumerate(listed))
+        declared = tuple(_declaration(order, raw) for order, raw in enumerate(listed))
     except ValueError as error:
         return str(error)
+    twice = [unit for unit, count in Counter(rule.id for rule in declared).items() if count > 1]
+    return f"the id {twice[0]!r} is used twice" if twice else declared
 
 
 def replies_of(

@@ -6,10 +6,10 @@ code for the first times. What was run here, a worker needs not copy.
 
 import json
 import platform
-from typing import Any
 
-from evolve.harness.worker.child import libc, loader, seccomp, serve
+from evolve.harness.worker.child import libc, loader, sandbox, seccomp, serve
 
+Json = serve.Json
 PR_GET_DUMPABLE = 3
 TIMES = 3
 CPU_S = 5.0
@@ -32,7 +32,7 @@ def note(view, memory):
     return Note("again") if view.steps_left < 2 else PASS
 """,
 }
-OPENING = {
+OPENING: Json = {
     "task": "rehearse",
     "tools": [{"name": "write", "description": "", "parameters": {"required": ["line"]}, "read_only": False}],
     "step_limit": 3,
@@ -42,37 +42,26 @@ OPENING = {
 def play() -> None:
     """Load rules and ask them a few times. `serve.arm` comes first."""
     table = seccomp.TABLES.get(platform.machine())
-    if table is not None:
+    if sandbox.IS_LINUX and table is not None:
         seccomp.program(table)
         libc.call("prctl", PR_GET_DUMPABLE, 0, 0, 0, 0, why="prctl refused")
     for _ in range(TIMES):
         rules = serve.within(CPU_S, loader.load, SOURCES)
-        episode = serve.Episode(json.loads(json.dumps(OPENING)), rules, CPU_S)
+        episode = serve.Episode(_received(OPENING), rules, CPU_S)
         for steps_left in (3, 2, 1):
             episode.answer(_message(["action.rehearsal"], steps_left))
             episode.answer(_message(["trajectory.rehearsal"], steps_left))
     loader.forget(SOURCES)
 
 
-def _message(units: list[str], steps_left: int) -> dict[str, Any]:
+def _message(units: list[str], steps_left: int) -> Json:
     call = {"tool": "write", "arguments": {"words": ["a", "b"]}, "raw": ""}
-    step = {
-        "text": "a",
-        "proposed": call,
-        "executed": call,
-        "observation": "written",
-        "error": None,
-        "admissible": ["write"],
-    }
-    message = {
-        "id": 1,
-        "units": units,
-        "steps": [step],
-        "text": "",
-        "proposed": call,
-        "admissible": ["write"],
-        "steps_left": steps_left,
-        "probes": [],
-    }
-    decoded: dict[str, Any] = json.loads(json.dumps(message))
-    return decoded
+    now = {"text": "a", "proposed": call, "admissible": ["write"]}
+    step = {**now, "executed": call, "observation": "written", "error": None}
+    return _received({"id": 1, "units": units, "steps": [step], **now, "steps_left": steps_left, "probes": []})
+
+
+def _received(message: Json) -> Json:
+    """Return a message as it comes out of a line."""
+    received: Json = json.loads(json.dumps(message))
+    return received
