@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,20 +10,17 @@ from pathlib import Path
 from evolve.environments.seal import require_look, require_loop_split
 from evolve.environments.source import source_digest
 from evolve.environments.tau2 import words
-from evolve.environments.tau2.benchmark import GUIDELINES, GUIDELINES_WITH_TOOLS, PINNED
+from evolve.environments.tau2.benchmark import PINNED
 from evolve.environments.tau2.judge import Judge
-from evolve.environments.tau2.options import Limits, Options, UserSettings, read_options
+from evolve.environments.tau2.options import Limits, Options, read_options
+from evolve.environments.tau2.players import Players
 from evolve.environments.tau2.scoring import PASS_MARK, Scorer, is_judged
 from evolve.environments.tau2.session import DONE_TOOL, Setting, Tau2Session
 from evolve.environments.tau2.side_model import SideModel
 from evolve.environments.tau2.source import Source, family_of
 from evolve.environments.tau2.upstream import Desks, check_installed
-from evolve.environments.tau2.user import ModelUser, ScriptedUser, User, Utterance, read_replies
-from evolve.environments.tau2.world import World, phone_tools_of, tools_of
+from evolve.environments.tau2.world import World, tools_of
 from evolve.errors import ConfigError, SealError, UserError
-from evolve.models.create import create_model
-from evolve.models.settings import ModelSettings
-from evolve.models.weights import cache_folder
 from evolve.protocols import EnvironmentCard
 from evolve.records import Json, Look, LoopSplit, Split, Task, Tool, digest_of
 
@@ -62,6 +58,7 @@ class Tau2:
         self._options = options
         self._package = package
         self._desks = Desks(source)
+        self._players = Players(self.name, source, options, self._desks)
         self._scorers: dict[str, Scorer] = {}
         self._refuse_unjudged()
 
@@ -74,7 +71,7 @@ class Tau2:
             PINNED,
             self._source.training_digest,
             self.version,
-            self._players,
+            self._players.deciding,
             ending,
         ]
         return EnvironmentCard(
@@ -90,13 +87,13 @@ class Tau2:
     @cached_property
     def version(self) -> str:
         """Texts, package and who plays the customer; ends with what is left out of the score."""
-        told = f"tau2 texts {self._source.texts}, {self._package}, {self._customer}"
+        told = f"tau2 texts {self._source.texts}, {self._package}, {self._players.customer}"
         return f"{told}, without NL_ASSERTION" if self._is_unjudged else told
 
-    @cached_property
+    @property
     def side_models(self) -> tuple[SideModel, ...]:
         """The models that play the customer and judge; each counts what it used."""
-        return tuple(model for model in (self._user_model, self._judge_model) if model is not None)
+        return self._players.models
 
     def tasks(self, split: LoopSplit) -> Sequence[Task]:
         """List the training or guard tasks.
@@ -135,9 +132,9 @@ class Tau2:
             raise UserError(f"{task.task_id} is no task of {self.name} under its present options")
         return Tau2Session(
             self._setting,
-            World(self._desks.make(is_solo=self._is_solo), case.official),
+            World(self._desks.make(is_solo=self._players.is_solo), case.official),
             task.text,
-            user=self._user_of(case, trial),
+            user=self._players.user_of(case.official, stream=f"{task.task_id}/{trial}"),
             scorer=self._scorer(case),
         )
 
@@ -167,9 +164,9 @@ class Tau2:
         return Task(task_id=task_id, environment=self.name, split=split, family=family, text=self._text(official))
 
     def _text(self, official: Json) -> str:
-        if self._has_user:
+        if self._players.has_user:
             return words.reason_for_call(official)
-        return str(official["ticket"]) if self._is_solo else words.scenario_text(official)
+        return str(official["ticket"]) if self._players.is_solo else words.scenario_text(official)
 
     @cached_property
     def _loop(self) -> dict[str, Case]:
@@ -181,14 +178,14 @@ class Tau2:
 
     @cached_property
     def _setting(self) -> Setting:
-        instruction = words.agent_instruction(has_user=self._has_user, is_solo=self._is_solo)
-        system = words.agent_system(instruction, self._desks.policy(is_solo=self._is_solo))
-        return Setting(system, self._tools, self._is_solo, self._limits)
+        instruction = words.agent_instruction(has_user=self._players.has_user, is_solo=self._players.is_solo)
+        system = words.agent_system(instruction, self._desks.policy(is_solo=self._players.is_solo))
+        return Setting(system, self._tools, self._players.is_solo, self._limits)
 
     @cached_property
     def _tools(self) -> tuple[Tool, ...]:
-        offered = tools_of(self._desks.make(is_solo=self._is_solo), with_phone=self._is_solo)
-        return tuple(offered if self._has_user else [*offered, _DONE])
+        offered = tools_of(self._desks.make(is_solo=self._players.is_solo), with_phone=self._players.is_solo)
+        return tuple(offered if self._players.has_user else [*offered, _DONE])
 
     @cached_property
     def _limits(self) -> Limits:
@@ -201,73 +198,9 @@ class Tau2:
                 case.official,
                 lambda: World(self._desks.make(), case.official),
                 version=self.version,
-                judge=None if self._judge_model is None else Judge(self._judge_model),
+                judge=None if self._players.judge is None else Judge(self._players.judge),
             )
         return self._scorers[case.task.task_id]
-
-    # Who plays the customer, and who judges.
-
-    @property
-    def _has_user(self) -> bool:
-        return isinstance(self._options.user, UserSettings)
-
-    @property
-    def _is_solo(self) -> bool:
-        return self.domain == "telecom" and not self._has_user
-
-    @property
-    def _customer(self) -> str:
-        if not self._has_user:
-            return "no customer"
-        return "scripted customer" if self._user_model is None else f"customer {self._user_model.fingerprint.model_id}"
-
-    @property
-    def _players(self) -> Json:
-        models = [model and model.fingerprint.digest for model in (self._user_model, self._judge_model)]
-        script = {name: [turn.as_message() for turn in turns] for name, turns in self._script.items()}
-        guidelines = None if self._user_model is None else self._guidelines
-        return {"has_user": self._has_user, "models": models, "script": script, "guidelines": guidelines}
-
-    def _user_of(self, case: Case, trial: int) -> User | None:
-        if not self._has_user:
-            return None
-        official_id = case.official["id"]
-        if self._user_model is None:
-            if official_id not in self._script:
-                raise ConfigError(
-                    f"{self.name}: the script of option user.script has no replies for task {official_id}"
-                )
-            return ScriptedUser(self._script[official_id])
-        system = words.user_system(self._guidelines, case.official)
-        return ModelUser(self._user_model, system, self._phone_tools, stream=f"{case.task.task_id}/{trial}")
-
-    @cached_property
-    def _script(self) -> dict[str, list[Utterance]]:
-        user = self._options.user
-        return read_replies(user.script) if isinstance(user, UserSettings) and user.script is not None else {}
-
-    @cached_property
-    def _guidelines(self) -> str:
-        return self._source.read_guidelines(GUIDELINES_WITH_TOOLS if self._phone_tools else GUIDELINES)
-
-    @cached_property
-    def _phone_tools(self) -> list[Tool]:
-        return phone_tools_of(self._desks.make())
-
-    @cached_property
-    def _user_model(self) -> SideModel | None:
-        user = self._options.user
-        return self._side_model(user.model) if isinstance(user, UserSettings) and user.model is not None else None
-
-    @cached_property
-    def _judge_model(self) -> SideModel | None:
-        judge = self._options.judge
-        return self._side_model(judge) if isinstance(judge, ModelSettings) else None
-
-    def _side_model(self, settings: ModelSettings) -> SideModel:
-        folder = self._options.cache or cache_folder(os.environ) / "tau2"
-        model = create_model(settings)
-        return SideModel(lambda: create_model(settings), model.fingerprint, folder)
 
     @property
     def _is_unjudged(self) -> bool:
