@@ -97,7 +97,7 @@ class Crashes:
                 return [f"does not go on: {again.said}"]
         left = story.remains(place)
         shutil.rmtree(place)
-        return [name for name, value in left.items() if value != self.whole[name]]
+        return [_named(name, value, self.whole[name]) for name, value in left.items() if value != self.whole[name]]
 
     def _tell(self, place: Path, last: str, decide: object) -> watched.Ended:
         return watched.watch(self._context, place, story.tell, place, last, decide=decide)  # type: ignore[arg-type]
@@ -116,6 +116,14 @@ class Crashes:
         shutil.copytree(self._snapshot(step), place, symlinks=True, dirs_exist_ok=True)
         place.with_name("place.told").write_text(str(list(story.STEPS).index(step)))
         return place
+
+
+def _named(name: str, left: object, whole: object) -> str:
+    """Name a part that differs; of a list also what it has too much and what it lacks."""
+    if not isinstance(left, list) or not isinstance(whole, list):
+        return name
+    more, less = ([one for one in these if one not in those] for these, those in ((left, whole), (whole, left)))
+    return f"{name}, too much {more[:3]}, missing {less[:3]}"
 
 
 def main() -> None:

@@ -350,6 +350,23 @@ def test_a_worktree_is_made_whatever_a_killed_attempt_left(repository, tmp_path)
     assert git(repository, "worktree", "list").count("\n") == 1
 
 
+@pytest.mark.parametrize("gitdir", [None, "", "/half/of/a/pa"])
+def test_half_an_entry_of_a_killed_git_is_not_left(repository, tmp_path, gitdir):
+    """What git wrote before it was killed is gone after the next use of the name; an entry of the user's stays."""
+    commit, path = propose(repository, BETTER).commit, tmp_path / "trees" / "c1"
+    git(repository, "worktree", "add", "--detach", "--quiet", str(tmp_path / "users" / "c1"), commit)
+    entries = repository.root / ".git" / "worktrees"
+    half = entries / "c11"
+    half.mkdir()
+    (half / "locked").touch()
+    if gitdir is not None:
+        (half / "gitdir").write_text(gitdir)
+    add_worktree(repository, commit, path)
+    remove_worktree(repository, path)
+    assert [entry.name for entry in entries.iterdir()] == ["c1"]
+    git(repository, "fsck", "--strict")
+
+
 def test_a_frozen_harness_is_a_tag_with_its_manifest(repository):
     """The manifest comes back as it was written; the same freeze is done already, another one is refused."""
     manifest = {"harness": "ab" * 32, "nested": {"text": "a\n\nb é", "n": 1.5}}
