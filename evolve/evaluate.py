@@ -6,7 +6,7 @@ The only module that obtains held-out tasks, and it does so only with a look tha
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -22,7 +22,7 @@ from evolve.harness.runtime import HarnessRuntime
 from evolve.loop.session import stop_signals
 from evolve.progress import Progress, Said
 from evolve.protocols import Model
-from evolve.records import Episode, FrozenHarness, Json, Look, ModelFingerprint, Record, Usage
+from evolve.records import Episode, FrozenHarness, Look, ModelFingerprint, Record, Usage
 from evolve.repository import Repository, harness_folder
 from evolve.rollout import Job, Rollout
 from evolve.seal import commitment_sentence, is_untold, mark_look, repeat_warning, require_sealed
@@ -85,15 +85,17 @@ async def evaluate(
     environ: Mapping[str, str],
     progress: Progress,
     model: Model | None = None,
+    tell: Callable[[Evaluation], None] | None = None,
 ) -> Evaluation:
     """Evaluate a frozen harness on the held-out tasks and close the look with the result.
 
-    A look that a kill cut off is taken up again; it is still one look.
+    A look that a kill cut off is taken up again; it is still one look, and so is one whose result nobody was told.
 
     Args:
         name: name of the frozen harness.
         environ: where keys are read from, and SOURCE_DATE_EPOCH.
         model: asked in place of the one that the configuration describes.
+        tell: shows the result to people; only then is the look remembered as told.
 
     Raises:
         RepositoryError: nothing is frozen under that name.
@@ -114,14 +116,18 @@ async def evaluate(
             runtimes = _runtimes(bench, config, harness)
             entry = _take_look(repository, ledger, frozen, bench.model.fingerprint, runtimes)
             look = entry.look
-            mark_look(repository, look, heldout.digest, entry.result)
-            if entry.result is not None:
-                return Evaluation.model_validate(entry.result)
-            _announce(look, heldout, progress)
-            rollout = make_rollout(bench, config, bench.archive.of_look(look.look_id), progress=progress, stop=stop)
-            arms = await _play(rollout, bench, config, look, runtimes)
-        result = _result(look, frozen, bench.model.fingerprint, arms, config=config, heldout=heldout.digest)
-        _close(repository, ledger, look, heldout, result.model_dump(mode="json"))
+            if entry.result is None:
+                mark_look(repository, look, heldout.digest)
+                _announce(look, heldout, progress)
+                rollout = make_rollout(bench, config, bench.archive.of_look(look.look_id), progress=progress, stop=stop)
+                arms = await _play(rollout, bench, config, look, runtimes)
+                result = _result(look, frozen, bench.model.fingerprint, arms, config=config, heldout=heldout.digest)
+                ledger.close_look(look.look_id, result.model_dump(mode="json"))
+            else:
+                result = Evaluation.model_validate(entry.result)
+        if tell is not None:
+            tell(result)
+        mark_look(repository, look, heldout.digest, result.model_dump(mode="json"))
     return result
 
 
@@ -168,11 +174,6 @@ def _take_look(
             environment=frozen.environment, frozen_name=frozen.name, harness=frozen.harness, model=model.digest
         )
     )
-
-
-def _close(repository: Repository, ledger: Ledger, look: Look, heldout: CommitmentEntry, result: Json) -> None:
-    ledger.close_look(look.look_id, result)
-    mark_look(repository, look, heldout.digest, result)
 
 
 def _announce(look: Look, heldout: CommitmentEntry, progress: Progress) -> None:

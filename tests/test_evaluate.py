@@ -6,6 +6,7 @@ import asyncio
 import json
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,7 @@ def look_at(
     model: ScriptedModel | None = None,
     name: str = NAME,
     progress: object = None,
+    tell: Callable[[Evaluation], None] | None = None,
 ) -> Evaluation:
     """Evaluate in this process."""
     return asyncio.run(
@@ -70,6 +72,7 @@ def look_at(
             environ=small_run.ENVIRON,
             progress=progress or small_run.Notes(),  # type: ignore[arg-type]
             model=model or small_run.scripted(),
+            tell=tell,
         )
     )
 
@@ -248,6 +251,21 @@ def test_a_look_that_nobody_was_told_of_is_told_and_not_repeated(looked: Workspa
     assert look_at(looked, model=idle).model_dump(mode="json") == entry.result
     assert (idle.requests, looks(looked)) == ([], 1)
     assert look_at(looked, model=idle).look.number == 2, "git knows the result now"
+
+
+def test_a_look_counts_as_told_once_it_was_shown(looked: Workspace) -> None:
+    """Cut off while the result is being shown, the same result is shown again, as the same look, without a request."""
+
+    def cut_off(_: Evaluation) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        look_at(looked, tell=cut_off)
+    shown: list[Evaluation] = []
+    idle = small_run.scripted()
+    assert look_at(looked, model=idle, tell=shown.append) == shown[0]
+    assert (shown[0].look.number, idle.requests, looks(looked)) == (2, [], 2)
+    assert look_at(looked, model=idle).look.number == 3, "what was shown is over"
 
 
 @pytest.mark.parametrize(("record", "error"), [({}, SealError), ([1], RepositoryError)])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 from evolve.cli.live import live_progress
-from evolve.cli.output import count, points, say, table
+from evolve.cli.output import count, points, say, show, table
 from evolve.cli.place import Place, reading, wait_for
 from evolve.cli.run_text import interval_text, money
 from evolve.doctor import require_ready
@@ -14,16 +16,22 @@ from evolve.records import Json
 from evolve.repository import open_repository
 
 
-def evaluate_once(place: Place, name: str) -> tuple[Json, str]:
-    """Take one look at the held-out tasks; return its result as a document and as text."""
+def evaluate_once(place: Place, name: str, *, as_json: bool) -> None:
+    """Take one look at the held-out tasks and show its result."""
     require_ready(place.config, place.environ)
     looks = past_looks(place, name)
     if looks:
         say(looks_text(looks))
-    with live_progress() as progress:
-        result = wait_for(look_at(place.workspace, place.config, name=name, environ=place.environ, progress=progress))
-    earlier = [look for look in looks if look["look_id"] != result.look.look_id]
-    return {**result.model_dump(mode="json"), "earlier_looks": earlier}, evaluation_text(result, earlier)
+    with ExitStack() as screen:
+        progress = screen.enter_context(live_progress())
+
+        def tell(result: Evaluation) -> None:
+            screen.close()
+            earlier = [look for look in looks if look["look_id"] != result.look.look_id]
+            document = {**result.model_dump(mode="json"), "earlier_looks": earlier}
+            show(document, evaluation_text(result, earlier), as_json=as_json)
+
+        wait_for(look_at(place.workspace, place.config, name=name, environ=place.environ, progress=progress, tell=tell))
 
 
 def past_looks(place: Place, name: str) -> list[Json]:

@@ -7,23 +7,12 @@ import os
 from collections.abc import Iterator
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import story
 import watched
+from story import Undisturbed
 from watched import Effect
-
-from evolve.records import Json
-
-
-class Undisturbed(NamedTuple):
-    """Every effect of the story in order, those that happened while nobody held the lock, and what is left where."""
-
-    place: Path
-    effects: list[Effect]
-    unlocked: list[Effect]
-    remains: Json
 
 
 @pytest.fixture(scope="session")

@@ -11,9 +11,10 @@ import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import small_run
-from watched import Board
+from watched import Board, Effect
 
 from evolve.cli.place import Place
 from evolve.cli.reporting import report_of
@@ -32,6 +33,15 @@ SETTINGS = ("environments.household={train=20,guard=12,heldout=4}", "iterations=
 RUN, ACCEPTED = "household-001", "household-001-02"
 PASSING = {"wall_s", "recorded_at", "trace_offset"}
 """What depends on the clock, or on the place of a line."""
+
+
+class Undisturbed(NamedTuple):
+    """Every effect of the story in order, those that happened while nobody held the lock, and what is left where."""
+
+    place: Path
+    effects: list[Effect]
+    unlocked: list[Effect]
+    remains: Json
 
 
 def workspace_in(place: Path) -> Workspace:
@@ -77,6 +87,7 @@ def _evaluate(place: Path) -> None:
             environ=small_run.ENVIRON,
             progress=small_run.Notes(),
             model=small_run.scripted(),
+            tell=lambda _: _remember(place, "evaluate"),
         )
     )
 
@@ -104,8 +115,7 @@ def tell(board: Board, place: Path, last: str = "report") -> None:
     for name in steps[told(place) : steps.index(last) + 1]:
         board.say(name)
         STEPS[name](place)
-        # beside the watched folder: it is the user's memory of what ended, no effect of evolve
-        place.with_name(f"{place.name}.told").write_text(str(steps.index(name) + 1))
+        _remember(place, name)
 
 
 def tell_again(board: Board, place: Path, name: str) -> None:
@@ -116,9 +126,18 @@ def tell_again(board: Board, place: Path, name: str) -> None:
 
 
 def told(place: Path) -> int:
-    """Return how many steps have ended."""
-    memory = place.with_name(f"{place.name}.told")
+    """Return how many steps have ended, or have shown all that they are for."""
+    memory = _memory(place)
     return int(memory.read_text() or 0) if memory.exists() else 0
+
+
+def _remember(place: Path, name: str) -> None:
+    """Note that a step was told: the user's memory, which lies beside the watched folder and is no effect of evolve."""
+    _memory(place).write_text(str(max(told(place), list(STEPS).index(name) + 1)))
+
+
+def _memory(place: Path) -> Path:
+    return place.with_name(f"{place.name}.told")
 
 
 def is_told(place: Path) -> bool:

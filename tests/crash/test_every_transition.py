@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import story
 import watched
-from conftest import Undisturbed
 from fates import GROWING, FullDisk, KillOnce, central_points, point_of
+from story import Undisturbed
 from transitions import TRANSITIONS, transition_of
 from watched import Effect, Fate
 

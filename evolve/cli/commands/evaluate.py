@@ -34,5 +34,4 @@ def evaluate(
             {"environment": place.config.environment, "name": name, "looks": looks}, looks_text(looks), as_json=as_json
         )
         return
-    document, text = evaluate_once(place, name)
-    show(document, text, as_json=as_json)
+    evaluate_once(place, name, as_json=as_json)
