@@ -30,6 +30,7 @@ from fates import GROWING, FullDisk, KillAt, point_of  # noqa: E402
 from watched import Effect, Fate  # noqa: E402
 
 SEED = 20_260_102
+LAST = list(story.STEPS)[-1]
 
 
 class Trial(NamedTuple):
@@ -80,19 +81,19 @@ class Crashes:
     def differences(self, trial: Trial) -> tuple[bool, list[str]]:
         """Play a trial; return whether it struck, and what is not as in the undisturbed story."""
         place = self._from_snapshot(trial.step)
-        ended = self._tell(place, "report", KillAt(trial.number, trial.fate))
+        ended = self._tell(place, LAST, KillAt(trial.number, trial.fate))
         return ended.code is None, self._compare(place)
 
     def full_disk(self, trial: Trial) -> tuple[int | None, str, list[str]]:
         """Fill the disk at a point; return how the command ended, and what is not as in the undisturbed story."""
         place = self._from_snapshot(trial.step)
         name, op = trial.name.split("/")
-        ended = self._tell(place, "report", FullDisk([(name, op)]))
+        ended = self._tell(place, LAST, FullDisk([(name, op)]))
         return ended.code, ended.said, self._compare(place)
 
     def _compare(self, place: Path) -> list[str]:
         while not story.is_told(place):
-            again = self._tell(place, "report", lambda _: "go on")
+            again = self._tell(place, LAST, lambda _: "go on")
             if again.code != 0:
                 return [f"does not go on: {again.said}"]
         left = story.remains(place)

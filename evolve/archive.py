@@ -11,22 +11,29 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from evolve.errors import StoreError
+from evolve.errors import CanaryFound, StoreError
 from evolve.records import Episode
-from evolve.store import Ledger, Purpose
-from evolve.traces import Place, Traces
+from evolve.store import EpisodeUse, Ledger, Purpose
+from evolve.traces import Line, Place, Traces
 
 T = TypeVar("T")
-Enter = Callable[[Ledger, Episode, Place], None]
+Enter = Callable[[Ledger, Sequence[EpisodeUse]], None]
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Waiting:
     """An episode that is to be written; the future is done when it is on the disk."""
 
     episode: Episode
+    arm: str
+    purpose: Purpose
     enter: Enter
     written: asyncio.Future[None]
+    refused: CanaryFound | None = None
+
+    def at(self, place: Place) -> EpisodeUse:
+        """Return what the ledger notes of it."""
+        return EpisodeUse(self.episode, *place, self.arm, self.purpose)
 
 
 class Archive:
@@ -57,17 +64,21 @@ class Archive:
         """Return those of the episodes that are on record as done; errored ones are not."""
         return await self._on_thread(lambda: dict(self._find(episode_ids)))
 
-    async def write(self, episode: Episode, enter: Enter) -> None:
-        """Write the trace, then its row. Episodes that end while others are being written are written together."""
-        waiting = _Waiting(episode, enter, asyncio.get_running_loop().create_future())
+    async def write(self, episode: Episode, *, arm: str, purpose: Purpose, enter: Enter) -> None:
+        """Write the trace, then its row. Episodes that end while others are being written are written together.
+
+        Raises:
+            CanaryFound: this episode holds a canary; it is not written.
+        """
+        waiting = _Waiting(episode, arm, purpose, enter, asyncio.get_running_loop().create_future())
         self._queue.append(waiting)
         if self._writer is None:
             self._writer = asyncio.create_task(self._write_queue())
         await waiting.written
 
-    async def enter_known(self, episodes: Sequence[Episode], enter: Enter) -> None:
+    async def enter_known(self, episodes: Sequence[Episode], *, arm: str, purpose: Purpose, enter: Enter) -> None:
         """Write rows for episodes whose traces are on record."""
-        await self._on_thread(lambda: self._enter_known(episodes, enter))
+        await self._on_thread(lambda: self._enter_known(episodes, arm, purpose, enter))
 
     async def _write_queue(self) -> None:
         try:
@@ -85,14 +96,28 @@ class Archive:
         except Exception as error:  # told to all who wait, and raised there
             failure = error
         for waiting in batch:
+            wrong = waiting.refused or failure
             if not waiting.written.done():
-                waiting.written.set_result(None) if failure is None else waiting.written.set_exception(failure)
+                waiting.written.set_result(None) if wrong is None else waiting.written.set_exception(wrong)
 
     def _enter_new(self, batch: Sequence[_Waiting]) -> None:
-        places = [self._traces.append(waiting.episode) for waiting in batch]
+        lines = {id(waiting): line for waiting in batch if (line := self._line_of(waiting)) is not None}
+        places = dict(zip(lines, self._traces.append_lines(list(lines.values())), strict=True))
+        by_enter: dict[Enter, list[EpisodeUse]] = {}
+        for waiting in batch:
+            if id(waiting) in places:
+                by_enter.setdefault(waiting.enter, []).append(waiting.at(places[id(waiting)]))
         with self._ledger.together():
-            for waiting, place in zip(batch, places, strict=True):
-                waiting.enter(self._ledger, waiting.episode, place)
+            for enter, uses in by_enter.items():
+                enter(self._ledger, uses)
+
+    def _line_of(self, waiting: _Waiting) -> Line | None:
+        """Return the line to write; None where there is a canary in it, which is no matter of its neighbours."""
+        try:
+            return self._traces.line_of(waiting.episode)
+        except CanaryFound as found:
+            waiting.refused = found
+            return None
 
     def _find(self, episode_ids: Sequence[str]) -> Iterator[tuple[str, Episode]]:
         scores = self._ledger.scores(episode_ids)
@@ -104,12 +129,11 @@ class Archive:
                 raise StoreError(f"{where}, and the ledger do not agree on episode {name}; restore both from a copy")
             yield name, episode
 
-    def _enter_known(self, episodes: Sequence[Episode], enter: Enter) -> None:
-        with self._ledger.together():
-            for episode in episodes:
-                row = self._ledger.episode_row(episode.episode_id)
-                if row is not None:
-                    enter(self._ledger, episode, Place(row.trace_path, row.trace_offset))
+    def _enter_known(self, episodes: Sequence[Episode], arm: str, purpose: Purpose, enter: Enter) -> None:
+        places = self._ledger.places([episode.episode_id for episode in episodes], with_errors=True)
+        known = [episode for episode in episodes if episode.episode_id in places]
+        if known:
+            enter(self._ledger, [EpisodeUse(e, *places[e.episode_id], arm, purpose) for e in known])
 
     async def _on_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
@@ -141,16 +165,14 @@ class RunArchive:
 
     async def record(self, episode: Episode, *, arm: str, purpose: Purpose) -> None:
         """Write an episode down and link it to the run."""
-        await self._archive.write(episode, self._enter(arm, purpose))
+        await self._archive.write(episode, arm=arm, purpose=purpose, enter=self._enter)
 
     async def link(self, episodes: Sequence[Episode], *, arm: str, purpose: Purpose) -> None:
         """Link episodes that are on record to an arm of the run."""
-        await self._archive.enter_known(episodes, self._enter(arm, purpose))
+        await self._archive.enter_known(episodes, arm=arm, purpose=purpose, enter=self._enter)
 
-    def _enter(self, arm: str, purpose: Purpose) -> Enter:
-        return lambda ledger, episode, place: ledger.record_episode(
-            episode, *place, run_id=self._run_id, arm=arm, purpose=purpose
-        )
+    def _enter(self, ledger: Ledger, uses: Sequence[EpisodeUse]) -> None:
+        ledger.record_episodes(uses, run_id=self._run_id)
 
 
 class LookArchive:
@@ -166,11 +188,11 @@ class LookArchive:
 
     async def record(self, episode: Episode, *, arm: str, purpose: Purpose) -> None:
         """Write an episode down under the look; arms are told apart by their harness."""
-        await self._archive.write(episode, self._enter)
+        await self._archive.write(episode, arm=arm, purpose=purpose, enter=self._enter)
 
     async def link(self, episodes: Sequence[Episode], *, arm: str, purpose: Purpose) -> None:
         """Link episodes that are on record to the look."""
-        await self._archive.enter_known(episodes, self._enter)
+        await self._archive.enter_known(episodes, arm=arm, purpose=purpose, enter=self._enter)
 
-    def _enter(self, ledger: Ledger, episode: Episode, place: Place) -> None:
-        ledger.record_look_episode(episode, *place, look_id=self._look_id)
+    def _enter(self, ledger: Ledger, uses: Sequence[EpisodeUse]) -> None:
+        ledger.record_look_episodes(uses, look_id=self._look_id)

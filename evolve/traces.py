@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -35,6 +35,13 @@ class Place(NamedTuple):
     offset: int
 
 
+class Line(NamedTuple):
+    """An episode as it stands in its file: the path as in `Place`, and the text with its line end."""
+
+    path: str
+    text: bytes
+
+
 class Traces:
     """The episode files under one folder.
 
@@ -55,15 +62,34 @@ class Traces:
         Raises:
             CanaryFound: the episode holds a canary; it is not written.
         """
-        path = _path_of(episode)
-        line = episode.model_dump_json().encode()
-        self._canaries.refuse(line, f"an episode on task {episode.task_id}")
-        line = self._scrubbed(line) + b"\n"
-        with _store_errors(self._root / path), _locked(self._root / path) as file:
-            offset = _drop_torn_line(file)
-            _write_all(file, line)
-            os.fsync(file)
-        return Place(path, offset)
+        (place,) = self.append_lines([self.line_of(episode)])
+        return place
+
+    def line_of(self, episode: Episode) -> Line:
+        """Return an episode as it may be written.
+
+        Raises:
+            CanaryFound: the episode holds a canary.
+        """
+        text = episode.model_dump_json().encode()
+        self._canaries.refuse(text, f"an episode on task {episode.task_id}")
+        return Line(_path_of(episode), self._scrubbed(text) + b"\n")
+
+    def append_lines(self, lines: Sequence[Line]) -> list[Place]:
+        """Write lines at the ends of their files and return their places once all are on the disk, file by file."""
+        offsets: dict[int, int] = {}
+        files: dict[str, list[int]] = {}
+        for number, line in enumerate(lines):
+            files.setdefault(line.path, []).append(number)
+        for path, numbers in files.items():
+            with _store_errors(self._root / path), _locked(self._root / path) as file:
+                end = _drop_torn_line(file)
+                for number in numbers:
+                    offsets[number] = end
+                    end += len(lines[number].text)
+                _write_all(file, b"".join(lines[number].text for number in numbers))
+                os.fsync(file)
+        return [Place(line.path, offsets[number]) for number, line in enumerate(lines)]
 
     def _scrubbed(self, line: bytes) -> bytes:
         if not may_hold_secret(line, self._secrets):

@@ -11,16 +11,17 @@ import pytest
 import small_run
 
 from evolve.archive import Archive
+from evolve.canaries import Canaries
 from evolve.environments.household import create
-from evolve.errors import EnvironmentBroken, InfrastructureError, SealError, UnseenRequestError
+from evolve.errors import CanaryFound, EnvironmentBroken, InfrastructureError, SealError, UnseenRequestError
 from evolve.harness.runtime import HarnessRuntime
 from evolve.models.cache import CachedModel, CompletionCache
 from evolve.models.scripted import ScriptedModel
 from evolve.progress import Silent
 from evolve.protocols import ModelRequest
-from evolve.records import Call, Completion, Episode, Observation, Split, Task
+from evolve.records import Call, Completion, Episode, Observation, Opening, Split, Task
 from evolve.rollout import Job, Rollout, RolloutLimits
-from evolve.store import Ledger, Purpose
+from evolve.store import EpisodeUse, Ledger, Purpose
 from evolve.traces import Traces
 
 OFF = HarnessRuntime(None, None)
@@ -203,6 +204,33 @@ def test_a_run_cannot_record_a_held_out_episode(stand: Stand) -> None:
     (episode,) = stand.play(small_run.scripted(), 1)
     sealed = episode.model_copy(update={"episode_id": "sealed", "split": Split.HELDOUT})
     with Ledger(stand.root / "ledger.sqlite") as ledger, pytest.raises(SealError, match="held out"):
-        ledger.record_episode(sealed, "x.jsonl", 0, run_id=RUN, arm="", purpose=Purpose.BASELINE)
+        ledger.record_episodes([EpisodeUse(sealed, "x.jsonl", 0, "", Purpose.BASELINE)], run_id=RUN)
     with stand.ledger() as ledger:
         assert [e.episode_id for e in ledger.episodes(RUN)] == [episode.episode_id]
+
+
+def test_a_canary_is_told_to_the_episode_that_holds_it(stand: Stand, tmp_path: Path) -> None:
+    """Episodes that end together are written together; only the one with the canary is refused, in its own name."""
+    (played,) = stand.play(small_run.scripted(), 1)
+    folder = tmp_path / "again"
+    canary = "household-canary-90b144250adb8714"
+    loud = played.model_copy(update={"episode_id": "loud", "opening": Opening(system="", user=canary)})
+    quiet = [played.model_copy(update={"episode_id": f"quiet-{n}"}) for n in range(3)]
+
+    async def record_all() -> list[BaseException | None]:
+        with Ledger(folder / "ledger.sqlite") as ledger:
+            ledger.start_run(RUN, environment="household", model="m", base_commit="c", config={})
+            archive = Archive(ledger, Traces(folder / "traces", canaries=Canaries({"held-out data": canary})))
+            keeper = archive.of_run(RUN)
+            together = [keeper.record(e, arm=e.episode_id, purpose=Purpose.SCREEN) for e in (*quiet, loud)]
+            try:
+                return await asyncio.gather(*together, return_exceptions=True)
+            finally:
+                await archive.close()
+
+    *fine, refused = asyncio.run(record_all())
+    assert fine == [None] * 3
+    assert isinstance(refused, CanaryFound)
+    with Ledger(folder / "ledger.sqlite", is_read_only=True) as ledger:
+        assert [row.episode_id for row in ledger.episodes(RUN)] == [e.episode_id for e in quiet]
+    assert [episode for _, episode in Traces(folder / "traces").scan()] == quiet

@@ -28,7 +28,7 @@ from evolve.records import (
     Usage,
     Verdict,
 )
-from evolve.store import CandidateState, Ledger, Purpose, Review, RunStatus, SelfCheckEntry
+from evolve.store import CandidateState, EpisodeUse, Ledger, Purpose, Review, RunStatus, SelfCheckEntry
 
 RUN = {"environment": "household", "model": "m" * 64, "base_commit": "b" * 40}
 FROZEN = FrozenHarness(environment="household", name="v1", tag="evolve/household/v1", commit="c" * 40, harness="h" * 64)
@@ -81,7 +81,8 @@ def episode(number=1, **changes):
 
 
 def record(ledger, episode, *, run_id="r1", arm="", purpose=Purpose.BASELINE, offset=0):
-    ledger.record_episode(episode, "household/train/off.jsonl", offset, run_id=run_id, arm=arm, purpose=purpose)
+    use = EpisodeUse(episode, "household/train/off.jsonl", offset, arm, purpose)
+    ledger.record_episodes([use], run_id=run_id)
 
 
 def candidate(number=1, **changes):
@@ -406,19 +407,19 @@ def test_a_deleted_or_altered_look_closes_the_seal(path, sealed, change):
 
 def test_heldout_episodes_belong_to_an_open_look(sealed):
     """They are kept apart from runs, and a closed look takes no more of them."""
-    heldout, place = episode(1, split=Split.HELDOUT), ("household/heldout/off.jsonl", 0)
+    heldout, place = episode(1, split=Split.HELDOUT), ("household/heldout/off.jsonl", 0, "", Purpose.EVALUATION)
     with pytest.raises(SealError, match="no open look"):
-        sealed.record_look_episode(heldout, *place, look_id="look-none")
+        sealed.record_look_episodes([EpisodeUse(heldout, *place)], look_id="look-none")
     look = sealed.open_look(**LOOK)
     with pytest.raises(SealError, match="no held-out episode"):
-        sealed.record_look_episode(episode(2), *place, look_id=look.look_id)
-    sealed.record_look_episode(heldout, *place, look_id=look.look_id)
-    sealed.record_look_episode(heldout, *place, look_id=look.look_id)
+        sealed.record_look_episodes([EpisodeUse(episode(2), *place)], look_id=look.look_id)
+    sealed.record_look_episodes([EpisodeUse(heldout, *place)], look_id=look.look_id)
+    sealed.record_look_episodes([EpisodeUse(heldout, *place)], look_id=look.look_id)
     assert [row.episode_id for row in sealed.look_episodes(look.look_id)] == ["e1"]
     assert sealed.episodes("r1") == []
     sealed.close_look(look.look_id, {})
     with pytest.raises(SealError, match="no open look"):
-        sealed.record_look_episode(heldout, *place, look_id=look.look_id)
+        sealed.record_look_episodes([EpisodeUse(heldout, *place)], look_id=look.look_id)
 
 
 def test_a_frozen_name_means_one_harness(sealed):
@@ -520,13 +521,13 @@ WRITE = """
 import sys
 from pathlib import Path
 from evolve.records import Episode
-from evolve.store import Ledger, Purpose
+from evolve.store import EpisodeUse, Ledger, Purpose
 shape = Episode.model_validate_json(sys.stdin.read())
 with Ledger(Path(sys.argv[1])) as ledger:
     ledger.start_run("r1", environment="household", model="m" * 64, base_commit="b" * 40, config={"trials": 3})
     for n in range(int(sys.argv[3])):
         episode = shape.model_copy(update={"episode_id": f"{sys.argv[2]}-{n}"})
-        ledger.record_episode(episode, "f", n, run_id="r1", arm="", purpose=Purpose.BASELINE)
+        ledger.record_episodes([EpisodeUse(episode, "f", n, "", Purpose.BASELINE)], run_id="r1")
         print(episode.episode_id, flush=True)
 """
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NamedTuple
 
 from pydantic import Field
 
-from evolve.records import Candidate, Json, Look, Pattern, Record, Split, Usage, Verdict
+from evolve.records import Candidate, Episode, Json, Look, Pattern, Record, Split, Usage, Verdict
 
 
 class RunStatus(StrEnum):
@@ -51,6 +52,16 @@ class Purpose(StrEnum):
     GUARDS = "guards"
     CONFIRMATION = "confirmation"
     EVALUATION = "evaluation"
+
+
+class EpisodeUse(NamedTuple):
+    """An episode to write down, where its trace begins, and who used it for what."""
+
+    episode: Episode
+    trace_path: str
+    trace_offset: int
+    arm: str  # the candidate's id, or "" for the incumbent
+    purpose: Purpose
 
 
 class RunEntry(Record):

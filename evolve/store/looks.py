@@ -6,14 +6,16 @@ removed or inserted entry breaks the chain, and from then on every look is refus
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy import text
 from sqlmodel import Session, col, select
 
 from evolve.errors import SealError
-from evolve.records import Episode, FrozenHarness, Json, Look, Split, digest_of
+from evolve.records import FrozenHarness, Json, Look, Split, digest_of
 from evolve.store.connection import Store
-from evolve.store.entries import EpisodeEntry, LookEntry
-from evolve.store.runs import put_episode
+from evolve.store.entries import EpisodeEntry, EpisodeUse, LookEntry
+from evolve.store.runs import in_parts, put_episodes
 from evolve.store.tables import EpisodeRow, FreezeRow, InfoRow, LookEpisodeRow, LookRow
 
 _START = "start of the chain"
@@ -99,23 +101,26 @@ class Looks(Store):
             entries = _entries(_checked_chain(session, self._name))
         return [entry for entry in entries if environment in (None, entry.look.environment)]
 
-    def record_look_episode(self, episode: Episode, trace_path: str, trace_offset: int, *, look_id: str) -> None:
-        """Write down a held-out episode under the look it belongs to; the same again changes nothing.
+    def record_look_episodes(self, uses: Sequence[EpisodeUse], *, look_id: str) -> None:
+        """Write down held-out episodes under the look they belong to; the same again changes nothing.
 
         Raises:
-            SealError: the look is not open for this environment, or the episode is not held out.
+            SealError: the look is not open for this environment, or an episode is not held out; nothing is written.
         """
         with self._writing() as session:
             entries = {entry.look.look_id: entry for entry in _entries(_lock_chain(session, self._name))}
             entry = entries.get(look_id)
-            if entry is None or entry.result is not None or entry.look.environment != episode.environment:
-                raise SealError(f"there is no open look {look_id!r} at {episode.environment}")
-            if episode.split is not Split.HELDOUT:
-                raise SealError(f"episode {episode.episode_id} is no held-out episode")
-            put_episode(session, episode, trace_path, trace_offset, at=self._now())
-            key = {"look_id": look_id, "episode_id": episode.episode_id}
-            if session.get(LookEpisodeRow, key) is None:
-                session.add(LookEpisodeRow(**key))
+            for episode in (use.episode for use in uses):
+                if entry is None or entry.result is not None or entry.look.environment != episode.environment:
+                    raise SealError(f"there is no open look {look_id!r} at {episode.environment}")
+                if episode.split is not Split.HELDOUT:
+                    raise SealError(f"episode {episode.episode_id} is no held-out episode")
+            for some in in_parts(uses):
+                put_episodes(session, some, at=self._now())
+            for name in dict.fromkeys(use.episode.episode_id for use in uses):
+                key = {"look_id": look_id, "episode_id": name}
+                if session.get(LookEpisodeRow, key) is None:
+                    session.add(LookEpisodeRow(**key))
 
     def look_episodes(self, look_id: str) -> list[EpisodeEntry]:
         """Return the episodes of a look, by harness, task and trial."""

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
-from sqlalchemy import Column, bindparam, func, insert, update
+from sqlalchemy import BindParameter, Column, bindparam, func, insert, update
 from sqlmodel import Session, col, select
 
 from evolve.errors import SealError, UserError
 from evolve.records import Episode, Json, Pattern, Split, Usage
 from evolve.store.connection import Store
-from evolve.store.entries import EpisodeEntry, PatternEntry, Purpose, RunEntry, RunStatus, Totals
+from evolve.store.entries import EpisodeEntry, EpisodeUse, PatternEntry, Purpose, RunEntry, RunStatus, Totals
 from evolve.store.tables import CandidateRow, EpisodeRow, PatternRow, Row, RunEpisodeRow, RunRow
 
 # What is done for each episode is done by fixed statements: objects and statements made anew cost five times as much.
 _EPISODES, _USES, _RUNS = (Row.metadata.tables[name] for name in ("episodes", "run_episodes", "runs"))
 _INSERT_EPISODE, _INSERT_USE = insert(_EPISODES), insert(_USES)
-_STATUS = select(_EPISODES.c.status).where(_EPISODES.c.episode_id == bindparam("episode_id"))
+_SOME: BindParameter[Any] = bindparam("some", expanding=True)
+_STATUSES = select(_EPISODES.c.episode_id, _EPISODES.c.status).where(_EPISODES.c.episode_id.in_(_SOME))
 _HAS_RUN = select(_RUNS.c.run_id).where(_RUNS.c.run_id == bindparam("run_id"))
-_HAS_USE = select(_USES.c.run_id).where(*(column == bindparam(column.name) for column in _USES.primary_key))
+_KNOWN_USES = select(_USES.c.arm, _USES.c.episode_id, _USES.c.purpose).where(
+    _USES.c.run_id == bindparam("run_id"), _USES.c.episode_id.in_(_SOME)
+)
 _AT_ONCE = 500
 
+T = TypeVar("T")
 _SUMMED = ("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd")
 
 
@@ -62,47 +66,54 @@ class Runs(Store):
             row.status, row.reason, row.finished_at = status, reason, self._now()
             session.add(row)
 
-    def record_episode(
-        self, episode: Episode, trace_path: str, trace_offset: int, *, run_id: str, arm: str, purpose: Purpose
-    ) -> None:
-        """Write down an episode and its use in a run; the same again changes nothing.
+    def record_episodes(self, uses: Sequence[EpisodeUse], *, run_id: str) -> None:
+        """Write down episodes and their use in a run; the same again changes nothing.
 
         An episode with status `error` is replaced by a later attempt; a finished one never is.
 
-        Args:
-            arm: the candidate's id, or "" for the incumbent.
-
         Raises:
-            SealError: the episode is a held-out one.
+            SealError: an episode is a held-out one; nothing is written.
         """
-        if episode.split is Split.HELDOUT:
-            raise SealError(f"episode {episode.episode_id} is held out and cannot be recorded in a run")
-        key = {"run_id": run_id, "arm": arm, "episode_id": episode.episode_id, "purpose": purpose.value}
+        for use in uses:
+            if use.episode.split is Split.HELDOUT:
+                raise SealError(f"episode {use.episode.episode_id} is held out and cannot be recorded in a run")
         with self._writing() as session:
-            if session.connection().execute(_HAS_RUN, {"run_id": run_id}).first() is None:
+            connection = session.connection()
+            if connection.execute(_HAS_RUN, {"run_id": run_id}).first() is None:
                 raise _no_run(run_id)
-            is_first = put_episode(session, episode, trace_path, trace_offset, at=self._now())
-            if session.connection().execute(_HAS_USE, key).first() is None:
-                session.connection().execute(_INSERT_USE, key | {"is_first": is_first})
+            for some in in_parts(uses):
+                new = put_episodes(session, some, at=self._now())
+                asked = {"run_id": run_id, "some": [use.episode.episode_id for use in some]}
+                known = {tuple(row) for row in connection.execute(_KNOWN_USES, asked)}
+                keys = dict.fromkeys((use.arm, use.episode.episode_id, use.purpose.value) for use in some)
+                rows = [_use_row(run_id, key, new) for key in keys if key not in known]
+                if rows:
+                    connection.execute(_INSERT_USE, rows)
 
-    def places(self, episode_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
-        """Return, for those of the episodes that are done, the trace file and the byte at which the episode begins."""
-        rows = self._done(episode_ids, _EPISODES.c.trace_path, _EPISODES.c.trace_offset)
+    def places(self, episode_ids: Sequence[str], *, with_errors: bool = False) -> dict[str, tuple[str, int]]:
+        """Return the trace file and the byte at which it begins for those of the episodes that are on record.
+
+        Args:
+            with_errors: also those that infrastructure broke; without it only those that are done.
+        """
+        columns = (_EPISODES.c.trace_path, _EPISODES.c.trace_offset)
+        rows = self._known(episode_ids, *columns, with_errors=with_errors)
         return {name: (path, offset) for name, path, offset in rows}
 
     def scores(self, episode_ids: Sequence[str]) -> dict[str, tuple[float | None, bool]]:
         """Return, for those of the episodes that are done, the score and whether it was a success."""
-        rows = self._done(episode_ids, _EPISODES.c.score, _EPISODES.c.success)
+        rows = self._known(episode_ids, _EPISODES.c.score, _EPISODES.c.success)
         return {name: (score, bool(success)) for name, score, success in rows}
 
-    def _done(self, episode_ids: Sequence[str], *columns: Column[Any]) -> list[Any]:
-        """Return columns of those of the episodes that are done, the id first."""
+    def _known(self, episode_ids: Sequence[str], *columns: Column[Any], with_errors: bool = False) -> list[Any]:
+        """Return columns of those of the episodes that are done, or also of the errored ones, the id first."""
         found: list[Any] = []
         wanted = select(_EPISODES.c.episode_id, *columns)
+        if not with_errors:
+            wanted = wanted.where(_EPISODES.c.status == "done")
         with self._reading() as session:
-            for start in range(0, len(episode_ids), _AT_ONCE):
-                some = _EPISODES.c.episode_id.in_(episode_ids[start : start + _AT_ONCE])
-                found += session.connection().execute(wanted.where(some, _EPISODES.c.status == "done"))
+            for some in in_parts(episode_ids):
+                found += session.connection().execute(wanted.where(_EPISODES.c.episode_id.in_(some)))
         return found
 
     def episode_row(self, episode_id: str) -> EpisodeEntry | None:
@@ -169,23 +180,31 @@ class Runs(Store):
         )
 
 
-def put_episode(session: Session, episode: Episode, trace_path: str, trace_offset: int, *, at: str) -> bool:
-    """Write an episode's row where there is none or only a failed attempt; return whether there was none."""
+def in_parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Yield the items in parts that fit one statement."""
+    for start in range(0, len(items), _AT_ONCE):
+        yield items[start : start + _AT_ONCE]
+
+
+def put_episodes(session: Session, uses: Sequence[EpisodeUse], *, at: str) -> dict[str, EpisodeUse]:
+    """Write a row for each episode of one part that has none or only a failed attempt; return those that had none."""
     connection = session.connection()
-    status = connection.execute(_STATUS, {"episode_id": episode.episode_id}).scalar()
-    if status in (None, "error"):
-        values = _columns(episode, trace_path, trace_offset, at)
-        is_it = _EPISODES.c.episode_id == episode.episode_id
-        connection.execute(_INSERT_EPISODE, values) if status is None else connection.execute(
-            update(_EPISODES).where(is_it), values
-        )
-    return status is None
+    wanted = {use.episode.episode_id: use for use in uses}
+    statuses = {row.episode_id: row.status for row in connection.execute(_STATUSES, {"some": list(wanted)})}
+    new = {name: use for name, use in wanted.items() if name not in statuses}
+    if new:
+        connection.execute(_INSERT_EPISODE, [_columns(use, at) for use in new.values()])
+    for name in (name for name, status in statuses.items() if status == "error"):
+        is_it = _EPISODES.c.episode_id == name
+        connection.execute(update(_EPISODES).where(is_it), _columns(wanted[name], at))
+    return new
 
 
 _SAME_NAMES = sorted(set(EpisodeRow.model_fields) & set(Episode.model_fields) - {"score", "steps", "faults"})
 
 
-def _columns(episode: Episode, trace_path: str, trace_offset: int, at: str) -> Json:
+def _columns(use: EpisodeUse, at: str) -> Json:
+    episode = use.episode
     return {
         **{name: getattr(episode, name) for name in _SAME_NAMES},
         **episode.usage.model_dump(),
@@ -193,10 +212,18 @@ def _columns(episode: Episode, trace_path: str, trace_offset: int, at: str) -> J
         "score": episode.score.value if episode.score else None,
         "steps": len(episode.steps),
         "faults": len(episode.faults),
-        "trace_path": trace_path,
-        "trace_offset": trace_offset,
+        "trace_path": use.trace_path,
+        "trace_offset": use.trace_offset,
         "recorded_at": at,
     }
+
+
+def _use_row(run_id: str, key: tuple[str, str, str], new: Mapping[str, EpisodeUse]) -> Json:
+    """Return the row of a use; the one that an episode was first played for is what its cost is counted to."""
+    arm, name, purpose = key
+    first = new.get(name)
+    is_first = first is not None and (first.arm, first.purpose.value) == (arm, purpose)
+    return {"run_id": run_id, "arm": arm, "episode_id": name, "purpose": purpose, "is_first": is_first}
 
 
 def _pattern_row(run_id: str, iteration: int, pattern: Pattern) -> PatternRow:
