@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from glob import iglob
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Literal
@@ -133,7 +134,7 @@ def take_files(benchmark: Benchmark, source: Path) -> list[str]:
     Raises:
         UserError: the folder does not hold a needed file, or one that is not the pinned one.
     """
-    if not source.is_dir():
+    if not os.path.isdir(source):
         raise UserError(f"{source} is no folder; --from names one that holds the files of {benchmark.name}")
     folder, given = benchmark.home, BenchmarkData(benchmark, source)
     states = {file: _state(given.find(file.path), file) for file in benchmark.files}
@@ -185,7 +186,7 @@ def _environments(name: str) -> Iterable[str]:
 def _missing_forms(benchmark: Benchmark, folder: Path, files: Iterable[FileState]) -> list[str]:
     altered = {file.path for file in files if file.state == "altered"}
     for form in benchmark.forms:
-        if altered.isdisjoint(form) and all(any(folder.glob(pattern)) for pattern in form):
+        if altered.isdisjoint(form) and all(any(iglob(pattern, root_dir=folder)) for pattern in form):
             return []
     return [" with ".join(form) for form in benchmark.forms]
 

@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from evolve.bench import BenchmarkState, Verification
 from evolve.cli.output import count, table
+from evolve.config import Config
+from evolve.environments.data import Benchmark
+
+
+def options_of(benchmark: Benchmark, asked: str, config: Config, data: Path | None) -> dict[str, object]:
+    """Return the options under which a benchmark is looked at.
+
+    Args:
+        asked: the name that was given: where it is an environment's, its table counts, else the first there is.
+        data: the folder given on the command line, which outranks the table's.
+    """
+    names = [asked, *benchmark.environments]
+    chosen = next((config.environments[name] for name in names if name in config.environments), {})
+    return {**chosen, **({"data": data} if data else {})}
 
 
 def states_text(states: Sequence[BenchmarkState]) -> str:

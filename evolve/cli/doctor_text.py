@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from evolve.cli.output import count
-from evolve.cli.place import Place, find_place, wait_for
+from evolve.cli.place import Place, find_place, in_workspace, wait_for
 from evolve.config import Config
 from evolve.doctor import Finding, examine
-from evolve.errors import ConfigError, UserError
+from evolve.errors import ConfigError
 from evolve.workspace import Workspace, find_workspace
 
 
@@ -48,9 +48,4 @@ def _lines(finding: Finding, width: int) -> Iterator[str]:
 
 
 def _workspace(start: Path | None) -> Workspace | None:
-    if start is not None:
-        return find_workspace(start)
-    try:
-        return find_workspace(Path.cwd())
-    except UserError:
-        return None
+    return find_workspace(start or Path.cwd()) if start is not None or in_workspace(Path.cwd()) else None

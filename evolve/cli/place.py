@@ -57,6 +57,26 @@ def find_place(
     return Place(workspace, loaded.config, loaded.sources, environ)
 
 
+def configuration(start: Path | None, *, file: Path | None, assignments: list[str] | None) -> Config:
+    """Return the configuration of the workspace here, or where there is none what the options and variables say.
+
+    Raises:
+        UserError: `start` is in no workspace, or the configuration is wrong.
+    """
+    if start is not None or in_workspace(Path.cwd()):
+        return find_place(start, file=file, assignments=assignments).config
+    return load_config(None, file=file, environ=os.environ, assignments=tuple(assignments or ())).config
+
+
+def in_workspace(folder: Path) -> bool:
+    """Tell whether a folder is in a workspace."""
+    try:
+        find_workspace(folder)
+    except UserError:
+        return False
+    return True
+
+
 @contextmanager
 def reading(place: Place) -> Iterator[Ledger | None]:
     """Open the ledger for reading; None where no run has made one yet.

@@ -108,12 +108,12 @@ class BenchmarkData:
 
     def has(self, path: str) -> bool:
         """Say whether a file is there; its content is not looked at."""
-        return self.find(path).is_file()
+        return os.path.isfile(self.find(path))
 
     def find(self, path: str) -> Path:
         """Return where a file is; in the main folder where it is nowhere."""
         found = (folder / path for folder in self.folders)
-        return next((place for place in found if place.is_file()), self.folder / path)
+        return next((place for place in found if os.path.isfile(place)), self.folder / path)
 
     def read(self, path: str) -> bytes:
         """Return the content of a file after checking its digest.

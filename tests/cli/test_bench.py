@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -235,3 +237,40 @@ def test_a_wrong_name_is_a_users_mistake(evolve, tmp_path: Path) -> None:
     ended = evolve("init", tmp_path / "w", "--env", "nope")
     assert ended.code == 2
     assert not (tmp_path / "w").exists()
+
+
+def test_a_workspace_says_where_a_benchmark_lies(evolve, tmp_path: Path) -> None:
+    """The table of the environment counts in info and verify; --set and --data outrank it."""
+    workspace = tmp_path / "ws"
+    evolve("init", workspace)
+    with (workspace / "evolve.toml").open("a") as configuration:
+        configuration.write('\n[environments.webshop]\ndata = "in-the-table"\n')
+
+    def folder(*words: object) -> str:
+        return evolve("bench", "info", "webshop", "--json", *words).document["benchmarks"][0]["folder"]
+
+    assert folder("-C", workspace) == "in-the-table"
+    assert folder("-C", workspace, "--set", "environments.webshop.data=set") == "set"
+    assert folder("-C", workspace, "--set", "environments.webshop.data=set", "--data", "given") == "given"
+    assert folder("--set", "environments.webshop.data=set") == "set"
+    assert "in-the-table" in evolve("bench", "verify", "webshop", "-C", workspace).out
+    assert "not in an evolve workspace" in evolve("bench", "info", "-C", tmp_path).err
+
+
+def test_a_folder_that_may_not_be_read_holds_no_files(tmp_path: Path) -> None:
+    """Nothing of a benchmark is there for a user who may not look, and that is said like any other absence."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    script = (
+        "import os\n"
+        "from evolve.bench import benchmark_names, find_benchmark, state_of\n"
+        "found = [find_benchmark(name) for name in benchmark_names()]\n"
+        "as_root = [state_of(one, {}) for one in found]  # imports what the other user may not read\n"
+        "os.setgid(65534); os.setuid(65534)\n"
+        "print(*(one.name for one in found if state_of(one, {}).is_ready))"
+    )
+    environ = {**os.environ, "EVOLVE_DATA": str(home / "data")}
+    ran = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=False)
+    assert (set(ran.stdout.split()) - {"tau2"}, ran.stderr) == (set(), ""), "tau2 may bring its data in its package"

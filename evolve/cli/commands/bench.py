@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from evolve.cli.options import AsJson
+from evolve.cli.options import AsJson, Assignments, ConfigFile, InWorkspace
 
 group = typer.Typer(help="Benchmarks: what they need, how their data comes, whether they hold.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A benchmark, or one of its environments.")]
@@ -20,15 +20,23 @@ DataFolder = Annotated[
 def info(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="A benchmark; all without one.")] = None,
     data: DataFolder = None,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+    workspace: InWorkspace = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show benchmarks: licence, source, files and their state, what is missing and what brings it."""
-    from evolve.bench import benchmark_names, find_benchmark, state_of
-    from evolve.cli.bench_text import state_text, states_text
-    from evolve.cli.output import show
+    """Show benchmarks: licence, source, files and their state, what is missing and what brings it.
 
-    options = {"data": data} if data else {}
-    states = [state_of(find_benchmark(one), options) for one in ([name] if name else benchmark_names())]
+    In a workspace it looks where the tables [environments.NAME] say.
+    """
+    from evolve.bench import benchmark_names, find_benchmark, state_of
+    from evolve.cli.bench_text import options_of, state_text, states_text
+    from evolve.cli.output import show
+    from evolve.cli.place import configuration
+
+    chosen = configuration(workspace, file=config, assignments=assignments)
+    names = [name] if name else benchmark_names()
+    states = [state_of(found, options_of(found, one, chosen, data)) for one in names for found in [find_benchmark(one)]]
     documents = [{**state.model_dump(mode="json"), "is_ready": state.is_ready} for state in states]
     text = state_text(states[0]) if name else states_text(states)
     show({"benchmarks": documents}, text, as_json=as_json)
@@ -63,18 +71,25 @@ def verify(
     name: Annotated[str, typer.Argument(metavar="NAME", help="An environment, or a benchmark for all of its own.")],
     tasks: Annotated[int, typer.Option("--tasks", min=1, help="Training tasks that are looked at.")] = 3,
     data: DataFolder = None,
+    config: ConfigFile = None,
+    assignments: Assignments = None,
+    workspace: InWorkspace = None,
     as_json: AsJson = False,
 ) -> None:
     """Check that an environment keeps what every environment has to keep; held-out tasks are not listed.
 
-    It works on any installed environment, yours too. Exit code 1 where a check does not hold.
+    It works on any installed environment, yours too; in a workspace under the options of its table [environments.NAME].
+    Exit code 1 where a check does not hold.
     """
     from evolve import bench
     from evolve.assembly import environment_names
     from evolve.cli.bench_text import verification_text
     from evolve.cli.output import show
+    from evolve.cli.place import configuration
 
-    options = {one: {"data": data} for one in environment_names()} if data else {}
+    chosen = configuration(workspace, file=config, assignments=assignments).environments
+    given = {"data": data} if data else {}
+    options = {one: {**chosen.get(one, {}), **given} for one in environment_names()}
     found = list(bench.verify(name, options, tasks=tasks))
     documents = [{**one.model_dump(mode="json"), "holds": one.holds} for one in found]
     show({"environments": documents}, "\n\n".join(map(verification_text, found)), as_json=as_json)

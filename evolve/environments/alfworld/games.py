@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from glob import iglob
 from io import BytesIO
 from pathlib import Path
 
@@ -63,7 +64,7 @@ class Game:
 
 def has_games(data: BenchmarkData, split: str) -> bool:
     """Tell whether an official split is there, in either form; no game is read."""
-    return data.has(compact(split)) or any(_tree(data, split).glob(GAMES))
+    return data.has(compact(split)) or any(iglob(GAMES, root_dir=_tree(data, split)))
 
 
 def read_games(data: BenchmarkData, split: str) -> Iterator[Game]:

@@ -23,7 +23,9 @@ def find_places(chosen: Path | None) -> tuple[Path, ...]:
     """
     named = os.environ.get(DATA_VARIABLE)
     folder = chosen or (Path(named).expanduser() if named else _own_or_packaged())
-    domains = next((inner for inner in (folder / "tau2" / "domains", folder / "domains") if inner.is_dir()), folder)
+    domains = next(
+        (inner for inner in (folder / "tau2" / "domains", folder / "domains") if os.path.isdir(inner)), folder
+    )
     return (domains, domains.parent) if domains.name == "domains" else (domains,)
 
 
@@ -32,10 +34,10 @@ def packaged_data() -> Path | None:
     spec = importlib.util.find_spec("tau2")
     inside = spec.submodule_search_locations if spec is not None else None
     folder = Path(next(iter(inside))) / "data" if inside else None
-    return folder if folder is not None and folder.is_dir() else None
+    return folder if folder is not None and os.path.isdir(folder) else None
 
 
 def _own_or_packaged() -> Path:
     own = data_home() / NAME
     packaged = packaged_data()
-    return packaged if packaged is not None and not own.is_dir() else own
+    return packaged if packaged is not None and not os.path.isdir(own) else own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +65,6 @@ def _file(name: str, options: Mapping[str, object]) -> Path | None:
     value = options.get(name)
     if value is None:
         return None
-    if not isinstance(value, str | Path) or not Path(value).expanduser().is_file():
+    if not isinstance(value, str | Path) or not os.path.isfile(Path(value).expanduser()):
         raise ConfigError(f"{NAME}: option {name} must be a file, got {value!r}")
     return Path(value).expanduser()
