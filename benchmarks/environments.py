@@ -129,7 +129,10 @@ def measure(name: str, options: Json, count: int) -> Json:
     made = time.perf_counter() - started
     stride = max(1, len(tasks) // (count + 1))
     warming, warm = Times(), Times()
-    for index, task in enumerate(tasks[::stride][: count + 1]):
+    played = tasks[::stride][: count + 1]
+    if len(played) < 2:
+        raise UserError("fewer than two training tasks: nothing to take a median of")
+    for index, task in enumerate(played):
         play(environment, task, warm if index else warming)
     return {
         "environment": name,
@@ -164,7 +167,7 @@ def child_peak_mb() -> int:
     for status in Path("/proc").glob("[0-9]*/status"):
         with suppress(OSError):
             fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
-            if int(fields["PPid"]) == os.getpid():
+            if int(fields["PPid"]) == os.getpid() and "VmHWM" in fields:  # one that ended has none
                 peaks.append(int(fields["VmHWM"].split()[0]))
     return round(max(peaks) / 1024)
 
@@ -228,7 +231,9 @@ def main() -> None:
     parser.add_argument("--engine", action="store_true", help="ALFWorld's bare engine beside it; asks for --data")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    if chosen.engine and chosen.data:
+    if chosen.tasks < 1 or (chosen.engine and not chosen.data):
+        parser.error("--tasks is at least 1, and --engine asks for --data")
+    if chosen.engine:
         print(json.dumps(measure_engine(chosen.data, chosen.tasks)))
         return
     if chosen.here:

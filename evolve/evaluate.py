@@ -95,7 +95,8 @@ async def evaluate(
         name: name of the frozen harness.
         environ: where keys are read from, and SOURCE_DATE_EPOCH.
         model: asked in place of the one that the configuration describes.
-        tell: shows the result to people; only then is the look remembered as told.
+        tell: shows the result to people; only then is the look remembered as told. None: it counts as told when this
+            returns.
 
     Raises:
         RepositoryError: nothing is frozen under that name.

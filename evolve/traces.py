@@ -11,7 +11,7 @@ import fcntl
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -83,11 +83,11 @@ class Traces:
             files.setdefault(line.path, []).append(number)
         for path, numbers in files.items():
             with _store_errors(self._root / path), _locked(self._root / path) as file:
-                end = _drop_torn_line(file)
+                begin = end = _drop_torn_line(file)
                 for number in numbers:
                     offsets[number] = end
                     end += len(lines[number].text)
-                _write_all(file, b"".join(lines[number].text for number in numbers))
+                _write_all(file, b"".join(lines[number].text for number in numbers), begin)
                 os.fsync(file)
         return [Place(line.path, offsets[number]) for number, line in enumerate(lines)]
 
@@ -171,10 +171,16 @@ def _drop_torn_line(file: int) -> int:
     return end
 
 
-def _write_all(file: int, line: bytes) -> None:
-    rest = memoryview(line)
-    while rest:
-        rest = rest[os.write(file, rest) :]
+def _write_all(file: int, lines: bytes, begin: int) -> None:
+    """Write lines at the end of a file, or take back what the disk took of them: all that follows `begin`."""
+    try:
+        rest = memoryview(lines)
+        while rest:
+            rest = rest[os.write(file, rest) :]
+    except OSError:
+        with suppress(OSError):
+            os.ftruncate(file, begin)
+        raise
 
 
 @contextmanager

@@ -209,6 +209,16 @@ def test_a_run_cannot_record_a_held_out_episode(stand: Stand) -> None:
         assert [e.episode_id for e in ledger.episodes(RUN)] == [episode.episode_id]
 
 
+def test_an_episode_that_could_not_be_played_is_linked_to_each_arm(stand: Stand) -> None:
+    """Two arms that share it both show it as lost."""
+    played = stand.play(small_run.scripted(fails_at=[0]), 4, arms=("", "c1"), error_share=1.0)
+    lost = [episode.episode_id for episode in played if episode.status == "error"]
+    assert lost
+    with stand.ledger() as ledger:
+        for arm in ("", "c1"):
+            assert set(lost) <= {row.episode_id for row in ledger.episodes(RUN, arm=arm)}
+
+
 def test_a_canary_is_told_to_the_episode_that_holds_it(stand: Stand, tmp_path: Path) -> None:
     """Episodes that end together are written together; only the one with the canary is refused, in its own name."""
     (played,) = stand.play(small_run.scripted(), 1)

@@ -208,6 +208,51 @@ def test_a_failed_attempt_is_replaced_by_a_finished_one_and_never_the_other_way(
     assert (row.status, row.score, row.trace_offset) == ("done", 0.5, 7)
 
 
+def test_episodes_recorded_together_count_as_if_one_by_one(ledger):
+    """What two arms share is paid for by the first, what is finished stays, and a second time changes nothing."""
+    failed = [episode(n, status="error", stop="error", score=None, error="endpoint: 503") for n in range(4)]
+    together = [
+        EpisodeUse(episode(1), "f", 1, "", Purpose.BASELINE),
+        EpisodeUse(episode(1), "f", 2, "c1", Purpose.SCREEN),
+        EpisodeUse(failed[1], "f", 3, "c2", Purpose.SCREEN),
+        EpisodeUse(failed[2], "f", 4, "c1", Purpose.SCREEN),
+        EpisodeUse(episode(2), "f", 5, "c2", Purpose.SCREEN),
+        EpisodeUse(failed[3], "f", 6, "c2", Purpose.SCREEN),
+    ]
+    ledger.start_run("one-by-one", config={}, **RUN)
+    for use in together:
+        renamed = use.episode.model_copy(update={"episode_id": f"alone-{use.episode.episode_id}"})
+        ledger.record_episodes([use._replace(episode=renamed)], run_id="one-by-one")
+    for _ in range(2):
+        ledger.record_episodes(together, run_id="r1")
+        found = [(row.episode_id, row.status, row.trace_offset) for row in ledger.episodes("r1")]
+        assert found == [("e1", "done", 1), ("e2", "done", 5), ("e3", "error", 6)]
+        alone = [(f"alone-{name}", *rest) for name, *rest in found]
+        assert [(row.episode_id, row.status, row.trace_offset) for row in ledger.episodes("one-by-one")] == alone
+        assert _first_uses(ledger, "") == {("e1", ""), ("e2", "c1"), ("e3", "c2")}
+        assert _first_uses(ledger, "alone-") == {("e1", ""), ("e2", "c1"), ("e3", "c2")}
+        assert ledger.totals("r1") == ledger.totals("one-by-one")
+
+
+def _first_uses(ledger, prefix):
+    """Return which arm pays for each episode whose id begins so."""
+    with ledger._reading() as session:
+        rows = session.connection().exec_driver_sql("SELECT episode_id, arm FROM run_episodes WHERE is_first").all()
+    return {(name.removeprefix("alone-"), arm) for name, arm in rows if name.startswith("alone-") == bool(prefix)}
+
+
+def test_more_episodes_than_fit_one_statement_are_recorded(ledger):
+    """Also a second time, which changes nothing; errored ones are found where they are asked for."""
+    failed = {"status": "error", "stop": "error", "score": None, "error": "endpoint: 503"}
+    episodes = [episode(n, **(failed if n % 5 == 0 else {})) for n in range(1_203)]
+    for _ in range(2):
+        ledger.record_episodes([EpisodeUse(e, "f", 0, "", Purpose.BASELINE) for e in episodes], run_id="r1")
+        assert ledger.totals("r1").episodes == 1_203
+    names = [e.episode_id for e in episodes]
+    assert len(ledger.places(names)) == sum(e.status == "done" for e in episodes)
+    assert len(ledger.places(names, with_errors=True)) == 1_203
+
+
 def test_a_heldout_episode_cannot_be_recorded_in_a_run(ledger):
     """No row of a run names a held-out task."""
     with pytest.raises(SealError, match="held out"):

@@ -122,4 +122,6 @@ def wait_for(work: Coroutine[Any, Any, T]) -> T:
     try:
         return asyncio.run(work)
     except KeyboardInterrupt as error:
-        raise Interrupted("interrupted; what was recorded is kept, `evolve run --resume` goes on") from error
+        raise Interrupted(
+            "interrupted; what was recorded is kept, the same command goes on (a run with --resume)"
+        ) from error

@@ -187,17 +187,27 @@ def in_parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def put_episodes(session: Session, uses: Sequence[EpisodeUse], *, at: str) -> dict[str, EpisodeUse]:
-    """Write a row for each episode of one part that has none or only a failed attempt; return those that had none."""
+    """Write a row for each episode of one part that has none or only a failed attempt; return those that had none.
+
+    An episode that stands twice is treated as if its uses came one after the other: what is finished stays, and the
+    first use is the one that is returned.
+    """
     connection = session.connection()
-    wanted = {use.episode.episode_id: use for use in uses}
+    first: dict[str, EpisodeUse] = {}
+    wanted: dict[str, EpisodeUse] = {}
+    for use in uses:
+        name = use.episode.episode_id
+        first.setdefault(name, use)
+        if name not in wanted or wanted[name].episode.status == "error":
+            wanted[name] = use
     statuses = {row.episode_id: row.status for row in connection.execute(_STATUSES, {"some": list(wanted)})}
-    new = {name: use for name, use in wanted.items() if name not in statuses}
+    new = [name for name in wanted if name not in statuses]
     if new:
-        connection.execute(_INSERT_EPISODE, [_columns(use, at) for use in new.values()])
+        connection.execute(_INSERT_EPISODE, [_columns(wanted[name], at) for name in new])
     for name in (name for name, status in statuses.items() if status == "error"):
         is_it = _EPISODES.c.episode_id == name
         connection.execute(update(_EPISODES).where(is_it), _columns(wanted[name], at))
-    return new
+    return {name: first[name] for name in new}
 
 
 _SAME_NAMES = sorted(set(EpisodeRow.model_fields) & set(Episode.model_fields) - {"score", "steps", "faults"})

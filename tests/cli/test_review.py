@@ -146,3 +146,19 @@ def test_run_commits_nothing_onto_the_users_branch_unless_asked(evolve, workspac
     assert ended.code == 0
     with open_repository(workspace) as repository:
         assert repository.head_commit() == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_result_that_could_not_be_shown_is_shown_again_as_the_same_look(evolve, workspace):
+    """The look counts as told once its result was written out; until then evaluating again costs nothing."""
+    add_accepted(workspace)
+    evolve("accept", "1", "-C", workspace)
+    config = ("-C", workspace, "--config", workspace / "my.toml")
+    evolve("freeze", "household", "--name", "v1", *config)
+    command = [sys.executable, "-m", "evolve", "evaluate", "v1", *map(str, config)]
+    with Path("/dev/full").open("w") as nowhere:
+        ended = subprocess.run(command, stdout=nowhere, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, "Traceback" in ended.stderr) == (4, False), ended.stderr
+    shown = evolve("evaluate", "v1", *config, "--json").document
+    assert (shown["look"]["number"], shown["earlier_looks"]) == (1, [])
+    assert evolve("evaluate", "v1", *config, "--json").document["look"]["number"] == 2

@@ -25,6 +25,7 @@ from evolve.evaluate import evaluate
 from evolve.records import Json
 from evolve.report import write_html
 from evolve.repository import LOOKS, Repository, open_repository, run_branch
+from evolve.seal import is_untold
 from evolve.store import Ledger
 from evolve.traces import Traces
 from evolve.workspace import Workspace, start_workspace
@@ -203,6 +204,13 @@ def refs_of(repository: Repository) -> list[str]:
     """Return all refs; the mark of a look, whose name depends on the clock, without its name and content."""
     refs = repository.git.run("for-each-ref", "--format=%(refname) %(objecttype) %(objectname)").splitlines()
     return [LOOKS if ref.startswith(LOOKS) else ref for ref in refs]
+
+
+def untold_looks(place: Path) -> int:
+    """Return how many looks git does not remember as told."""
+    workspace = workspace_in(place)
+    with Ledger(workspace.ledger_url, is_read_only=True) as ledger, open_repository(workspace.root) as repository:
+        return sum(is_untold(repository, entry.look) for entry in ledger.looks())
 
 
 def misplaced(ledger: Ledger, workspace: Workspace) -> list[str]:

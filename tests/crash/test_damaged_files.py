@@ -155,13 +155,17 @@ def test_half_a_completion_is_taken_back(tmp_path: Path) -> None:
         assert [key for key, _ in cache.entries()] == ["k1", "k3"]
 
 
-def test_half_a_trace_is_replaced(tmp_path: Path) -> None:
-    """A line that the disk took half of was never acknowledged; the next episode takes its place."""
+def test_half_of_what_is_written_together_is_taken_back(tmp_path: Path) -> None:
+    """Lines of which the disk took some and half of one are removed at once: none of them was acknowledged."""
     traces = Traces(tmp_path)
     first = traces.append(episode(task="t1"))
     file = tmp_path / first.path
-    with room_for(file, 20), pytest.raises(StoreError, match=r"\.jsonl: a file reached the allowed size"):
-        traces.append(episode(task="t2"))
+    whole = file.read_bytes()
+    lines = [traces.line_of(episode(task=f"lost-{n}")) for n in range(4)]
+    room = len(lines[0].text) + 20
+    with room_for(file, room), pytest.raises(StoreError, match=r"\.jsonl: a file reached the allowed size"):
+        traces.append_lines(lines)
+    assert file.read_bytes() == whole
     second = traces.append(episode(task="t3"))
     assert [found.task_id for _, found in traces.scan()] == ["t1", "t3"]
     assert traces.read(*second).task_id == "t3"

@@ -99,6 +99,26 @@ def test_a_full_disk_is_told_in_one_line_and_loses_nothing(
     assert story.remains(place) == undisturbed.remains
 
 
+def test_a_kill_before_a_look_is_marked_as_told_costs_no_look(
+    processes: ForkServerContext, undisturbed: Undisturbed, place: Path
+) -> None:
+    """The result was shown and the mark half made: evaluating again is the same look, asks nothing, and marks it."""
+    shown = list(story.STEPS).index("evaluate") + 1
+
+    def kill_at_the_mark(effect: Effect) -> Fate:
+        is_mark = effect.step == "evaluate" and point_of(effect)[0] == "mark of a look"
+        return "kill" if is_mark and story.told(place) == shown else "go on"
+
+    killed = watched.watch(processes, place, story.tell, place, decide=kill_at_the_mark)
+    assert (killed.code, story.told(place)) == (None, shown)
+    again = watched.watch(processes, place, story.tell_again, place, "evaluate", decide=lambda _: "go on")
+    assert again.code == 0, again.said
+    while not story.is_told(place):
+        assert watched.watch(processes, place, story.tell, place, decide=lambda _: "go on").code == 0
+    assert story.remains(place) == undisturbed.remains
+    assert story.untold_looks(place) == 0
+
+
 @pytest.mark.parametrize("step", ["run", "accept", "freeze", "evaluate"])
 def test_a_read_only_workspace_is_told_in_one_line(
     processes: ForkServerContext, undisturbed: Undisturbed, step: str

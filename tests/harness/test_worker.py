@@ -413,6 +413,25 @@ def test_many_episodes_at_once_and_in_a_row_leave_nothing_behind():
     assert not Path(f"/proc/{zygote}").exists()
 
 
+@pytest.mark.skipif(not IS_LINUX, reason="policies of the scheduler are Linux's")
+@pytest.mark.parametrize(("chosen", "kept"), [("SCHED_OTHER", "SCHED_BATCH"), ("SCHED_IDLE", "SCHED_IDLE")])
+def test_workers_stand_back_for_the_host(chosen, kept):
+    """A worker does not take the processor of the host that wakes it; who chose a policy for all keeps it."""
+    script = f"""
+import asyncio, os
+from evolve.harness.worker import WorkerPool
+
+async def main():
+    async with WorkerPool(minimum_tier="rlimits") as pool:
+        print(os.sched_getscheduler(pool.zygote_process_id))
+
+os.sched_setscheduler(0, os.{chosen}, os.sched_param(0))
+asyncio.run(main())
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert int(ran.stdout) == getattr(os, kept)
+
+
 def _descriptors() -> int:
     return len(os.listdir("/proc/self/fd")) if IS_LINUX else 0
 

@@ -46,8 +46,11 @@ def main() -> None:
 
 
 def _stand_back() -> None:
-    """Let the host go on when it wakes a worker: one that took its processor at once would hold up all episodes."""
-    if sys.platform == "linux":
+    """Let the host go on when it wakes a worker: one that took its processor at once would hold up all episodes.
+
+    A policy that the user chose for all of evolve is left as it is.
+    """
+    if sys.platform == "linux" and os.sched_getscheduler(0) == os.SCHED_OTHER:
         with suppress(OSError):  # a place that forbids it is slower, no more
             os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
