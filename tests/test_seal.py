@@ -353,3 +353,17 @@ def test_another_held_out_split_may_be_chosen_until_the_first_look_only(tmp_path
         with pytest.raises(SealError, match="were looked at already"):
             ledger.commit_heldout("household", {"heldout": 6}, "d" * 64)
         assert ledger.commit_heldout("household", {"heldout": 4}, "a" * 64) == first
+
+
+def test_a_split_that_was_not_looked_at_is_closed_by_the_look_at_another(tmp_path: Path) -> None:
+    """Two splits were committed to and one was looked at: the other is refused from then on."""
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        for heldout, digest in ((4, "a" * 64), (5, "c" * 64)):
+            ledger.commit_heldout("household", {"heldout": heldout}, digest)
+            ledger.save_freeze(
+                FROZEN.model_copy(update={"name": f"v{heldout}", "manifest": {"heldout_commitment": digest}})
+            )
+        ledger.open_look(environment="household", frozen_name="v5", harness=FROZEN.harness, model="m")
+        ledger.commit_heldout("household", {"heldout": 5}, "c" * 64)
+        with pytest.raises(SealError, match=r"looked at already, with the options \{'heldout': 5\}"):
+            ledger.commit_heldout("household", {"heldout": 4}, "a" * 64)

@@ -9,7 +9,7 @@ from evolve.errors import SealError
 from evolve.records import Json, digest_of
 from evolve.store.connection import Store
 from evolve.store.entries import CommitmentEntry
-from evolve.store.tables import CommitmentRow, LookRow
+from evolve.store.tables import CommitmentRow, FreezeRow, LookRow
 
 
 class Commitments(Store):
@@ -27,8 +27,8 @@ class Commitments(Store):
         key = {"environment": environment, "options_digest": digest_of(options)}
         with self._writing() as session:
             row = session.get(CommitmentRow, key)
+            _refuse_second_choice(session, environment, options, digest, is_new=row is None)
             if row is None:
-                _refuse_second_choice(session, environment, options)
                 row = CommitmentRow(**key, options=options, digest=digest, made_at=self._now())
                 session.add(row)
             if row.digest != digest:
@@ -48,11 +48,17 @@ class Commitments(Store):
             return [_entry(row) for row in session.exec(query)]
 
 
-def _refuse_second_choice(session: Session, environment: str, options: Json) -> None:
+def _refuse_second_choice(session: Session, environment: str, options: Json, digest: str, *, is_new: bool) -> None:
+    """Refuse another split than the one looked at, also one that was committed to before the look.
+
+    A frozen version says which split it was looked at with; one frozen without that data lets the known splits be.
+    """
     made = session.exec(select(CommitmentRow).where(CommitmentRow.environment == environment)).all()
-    is_looked_at = session.exec(select(LookRow).where(LookRow.environment == environment)).first() is not None
-    if made and is_looked_at:
-        known = ", ".join(str(row.options or "none") for row in made)
+    names = set(session.exec(select(LookRow.frozen_name).where(LookRow.environment == environment)))
+    frozen = session.exec(select(FreezeRow).where(FreezeRow.environment == environment, col(FreezeRow.name).in_(names)))
+    seen = {row.record["manifest"].get("heldout_commitment") for row in frozen} - {None}
+    if made and names and (digest not in seen if seen else is_new):
+        known = ", ".join(str(row.options or "none") for row in made if not seen or row.digest in seen)
         raise SealError(
             f"the held-out tasks of {environment} were looked at already, with the options {known}; they cannot be "
             f"chosen anew with {options or 'none'}. Restore the options, or begin a new workspace"
