@@ -14,10 +14,11 @@ from evolve.workspace import Workspace
 
 
 def require_ready(config: Config, environ: Mapping[str, str]) -> None:
-    """Refuse to begin with an environment or without a key that will be missed later.
+    """Refuse to begin with an environment, without a key or without a price that will be missed later.
 
     Raises:
-        ConfigError: the environment is not installed, or a variable that an endpoint's key should be in is not set.
+        ConfigError: the environment is not installed, a variable that an endpoint's key should be in is not set, or
+            money is limited and a model's price is not known.
     """
     make_environment(config.environment, config.environments.get(config.environment, {}))
     asked = {"model": config.model}
@@ -28,6 +29,11 @@ def require_ready(config: Config, environ: Mapping[str, str]) -> None:
             raise ConfigError(
                 f"no key for {settings.base_url}: set the variable {name} (in the environment or in .env), "
                 f"or name another one in {place}.api_key_env"
+            )
+        if config.budget.usd is not None and settings.kind == "openai" and settings.price is None:
+            raise ConfigError(
+                f"budget.usd is {config.budget.usd:g} and nothing could keep it, for what a token costs is not known: "
+                f"set {place}.price (US dollars for a million tokens), or limit budget.tokens instead"
             )
 
 

@@ -49,6 +49,15 @@ def test_missing_key_is_found_before_anything_begins(evolve, workspace):
     assert evolve("runs", "list", "-C", workspace, "--json").document["runs"] == []
 
 
+def test_a_budget_of_money_without_a_price_is_refused(evolve, workspace):
+    """Where nobody knows what a token costs a limit in dollars limits nothing; one in tokens does."""
+    (workspace / ".env").write_text("OPENAI_API_KEY=x\n")
+    model = ("--set", "model.id=m", "--set", "model.base_url=http://127.0.0.1:9/v1")
+    ended = evolve("run", "-C", workspace, *model, "--budget-usd", "1")
+    assert_refused(ended, 2, "budget.usd is 1", "model.price", "budget.tokens")
+    assert evolve("runs", "list", "-C", workspace, "--json").document["runs"] == []
+
+
 def test_unreachable_endpoint_ends_with_4_and_the_run_can_be_resumed(evolve, workspace):
     """An endpoint that nobody listens at is infrastructure: exit code 4, nothing scored, the run on record."""
     sets = ("model.id=m", "model.api_key_env=none", "model.base_url=http://127.0.0.1:9/v1", "model.retries=0")
