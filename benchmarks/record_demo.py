@@ -53,7 +53,7 @@ def main() -> None:
 
 def demo_fingerprint(environment: str, model: Path) -> ModelFingerprint:
     """Return the fingerprint under which the demo asks a model."""
-    flags = {"model.path": str(model), "model.chat_template": str(resource(TEMPLATE))}
+    flags = {"model.kind": "local", "model.path": str(model), "model.chat_template": str(resource(TEMPLATE))}
     loaded = load_config(None, file=resource(f"recordings/{environment}.toml"), flags=flags)
     return create_model(loaded.config.model).fingerprint
 

@@ -6,18 +6,21 @@ record of what was found.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from evolve.assembly import clock_of, hold_workspace, make_environment, open_ledger
 from evolve.config import Config, load_config
+from evolve.errors import UserError
 from evolve.evaluate import ArmResult, Evaluation, evaluate
 from evolve.freeze import freeze_head
 from evolve.loop.accept import take_all
 from evolve.loop.session import run_session
+from evolve.models.recorded import SHIPPED
 from evolve.progress import Progress
-from evolve.records import Decision, FrozenHarness, Json, Record
+from evolve.records import Decision, FrozenHarness, Record
 from evolve.report import Report, build, write_html
 from evolve.repository import open_repository
 from evolve.resources import resource
@@ -78,14 +81,35 @@ def demo_config(
     Args:
         model_path: a GGUF file to ask for real; None replays the recording.
     """
-    flags: Json = {"environment": environment, "model.chat_template": str(resource(TEMPLATE))}
-    if model_path is None:
-        recording = resource(f"recordings/{environment}.jsonl.xz")
-        flags |= {"model.kind": "recorded", "model.recording": str(recording)}
-    else:
-        flags |= {"model.path": str(model_path.resolve())}
+    flags = {f"model.{key}": value for key, value in _model(environment, model_path).items()}
+    flags["environment"] = environment
     settings = resource(f"recordings/{environment}.toml")
     return load_config(workspace.root, file=settings, environ=environ, flags=flags).config
+
+
+def demo_settings(environment: str, *, model_path: Path | None = None) -> str:
+    """Return the demo's settings as the text of a TOML file, so that what it does can be done step by step.
+
+    Args:
+        model_path: as in `demo_config`.
+
+    Raises:
+        UserError: none come with evolve for this environment.
+    """
+    if environment not in recorded_environments():
+        known = " and ".join(recorded_environments())
+        raise UserError(f"no recording of {environment} comes with evolve; there are those of {known}")
+    shipped = resource(f"recordings/{environment}.toml").read_text("utf-8")
+    lines = [f"{key} = {json.dumps(value)}" for key, value in _model(environment, model_path).items()]
+    before, section, after = shipped.partition("[model]\n")
+    return "\n".join([f"environment = {json.dumps(environment)}", before + section + "\n".join(lines), after])
+
+
+def _model(environment: str, model_path: Path | None) -> dict[str, str]:
+    """Return what tells a live demo from a recorded one, under [model]."""
+    if model_path is None:
+        return {"kind": "recorded", "recording": f"{SHIPPED}{environment}"}
+    return {"kind": "local", "path": str(model_path.resolve()), "chat_template": str(resource(TEMPLATE))}
 
 
 async def demonstrate(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -106,17 +106,23 @@ def find_workspace(start: Path) -> Workspace:
     )
 
 
-def start_workspace(root: Path, environments: Sequence[str], *, date: datetime) -> str:
+def start_workspace(
+    root: Path, environments: Sequence[str], *, date: datetime, further: Mapping[str, bytes] | None = None
+) -> str:
     """Write the starting files and commit them, and nothing else that lies there; return the commit.
 
     A folder that does not exist yet appears whole or not at all. In one that does, a start that was killed leaves
     some of the files, and the next one says so.
 
+    Args:
+        environments: the first is the one that `evolve run` takes by default.
+        further: files by path beside the usual ones, or in their place.
+
     Raises:
         UserError: `root` is no folder, or holds one of the files already; nothing was changed then.
         RepositoryError: git is missing or refuses.
     """
-    files = starting_files(environments)
+    files = starting_files(environments) | dict(further or {})
     if root.exists() and not root.is_dir():
         raise UserError(f"{root} is a file; name a folder")
     _refuse_taken(root, files)

@@ -18,6 +18,7 @@ from evolve.demonstration import (
     DemoDocument,
     EnvironmentDocument,
     demo_config,
+    demo_settings,
     demonstrate,
     recorded_environments,
 )
@@ -40,10 +41,12 @@ def run_demo(into: Path | None, *, model_path: Path | None) -> DemoDocument:
     if model_path is not None and not model_path.is_file():
         raise UserError(f"{model_path}: no such file; --live needs the GGUF file of a model")
     root = (into or Path(tempfile.mkdtemp(prefix="evolve-demo-"))).resolve()
-    start_workspace(root, ENVIRONMENTS, date=clock_of(os.environ)())
+    names = _playable(model_path)
+    settings = {settings_file(name): demo_settings(name, model_path=model_path).encode() for name in names}
+    start_workspace(root, ENVIRONMENTS, date=clock_of(os.environ)(), further=settings)
     say(f"workspace: {root}")
     say(_about_completions(model_path))
-    found = {name: _one_environment(Workspace(root), name, model_path) for name in _playable(model_path)}
+    found = {name: _one_environment(Workspace(root), name, model_path) for name in names}
     evaluation, document = next(iter(found.values()))
     return DemoDocument(
         model=evaluation.model.model_id,
@@ -53,6 +56,11 @@ def run_demo(into: Path | None, *, model_path: Path | None) -> DemoDocument:
         report_html=document.report_html,
         wall_s=round(time.monotonic() - started, 1),
     )
+
+
+def settings_file(environment: str) -> str:
+    """Return the file in the demo's workspace that holds its settings for an environment."""
+    return f"{environment}.toml"
 
 
 def demo_text(document: DemoDocument) -> str:
@@ -78,7 +86,9 @@ def demo_text(document: DemoDocument) -> str:
             table(head, rows),
             "",
             source,
-            f"Workspace {document.workspace}: try `evolve candidates list`, `evolve traces list`, `git log` there.",
+            f"Workspace {document.workspace}: try `evolve candidates list`, `evolve traces list`, `git log` there "
+            "(make keeps evolve in .venv/bin). What plays or freezes there needs the demo's settings: "
+            f"--config {settings_file('service_desk')}.",
             *(f"Report {name}: {result.report_html}" for name, result in document.environments.items()),
             f"{document.wall_s:.0f} s. Live, with pip install 'evolve-harness[local]': "
             "`evolve demo --live --model FILE.gguf`.",

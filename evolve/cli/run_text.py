@@ -98,6 +98,11 @@ def money(cost_usd: float | None) -> str:
     return "cost unknown" if cost_usd is None else f"{cost_usd:.4f} USD"
 
 
+def _answered(document: Json) -> str:
+    """Say who answered what was not on record."""
+    return "answered by a recording" if document["config"]["model"]["kind"] == "recorded" else "asked of the model"
+
+
 def run_text(document: Json) -> str:
     """Return a run's document as text."""
     totals, usage = document["totals"], document["totals"]["usage"]
@@ -106,7 +111,7 @@ def run_text(document: Json) -> str:
         f"Run {document['run_id']} on {document['environment']}: {_status(document)}",
         f"  started {document['started_at']}, ended {document['finished_at'] or '–'}",
         f"  {count(totals['episodes'], 'episode')}, {count(totals['requests'], 'request')} "
-        f"({totals['requests_asked']} asked of the model), {count(tokens, 'token')}, {money(usage['cost_usd'])}",
+        f"({totals['requests_asked']} {_answered(document)}), {count(tokens, 'token')}, {money(usage['cost_usd'])}",
         f"  {count(document['patterns'], 'pattern')} in the last iteration",
         f"  error budget: {document['budget']['sentence']}",
         *(f"  held-out commitment: {made['digest']}" for made in document["heldout_commitments"]),

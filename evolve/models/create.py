@@ -13,7 +13,7 @@ from typing import Literal
 
 from evolve.errors import ConfigError
 from evolve.models.calls import json_object
-from evolve.models.recorded import RecordedModel
+from evolve.models.recorded import RecordedModel, recording_file
 from evolve.models.scripted import ScriptedModel, by_turn, reply_call, reply_text
 from evolve.models.settings import ModelSettings
 from evolve.models.text_protocol import TextProtocolModel
@@ -34,7 +34,7 @@ def create_model(settings: ModelSettings, *, environ: Mapping[str, str] = os.env
         ConfigError: an option that this kind needs is missing, or names a file that is not there.
     """
     if settings.kind == "recorded":
-        return RecordedModel(_required(settings.recording, "recording", "recorded"))
+        return RecordedModel(recording_file(_required(settings.recording, "recording", "recorded")))
     if settings.kind == "scripted":
         path = _required(settings.script, "script", "scripted")
         model: Model = ScriptedModel(by_turn(read_script(path)), model_id=settings.id or path.stem)

@@ -11,12 +11,15 @@ from pathlib import Path
 
 import orjson
 
-from evolve.errors import ConfigError, UnseenRequestError
+from evolve.errors import ConfigError, UnseenRequestError, UserError
 from evolve.models.cache import request_key
 from evolve.protocols import ModelRequest
 from evolve.records import Completion, ModelFingerprint
+from evolve.resources import resource
 
 SCHEMA_VERSION = 1
+SHIPPED = "shipped:"
+"""What begins the name of a recording that comes with evolve: `shipped:household` names that of an environment."""
 
 
 class RecordedModel:
@@ -61,12 +64,28 @@ class RecordedModel:
         if stored is None:
             raise UnseenRequestError(
                 f"{self.path.name} holds {len(self)} completions of {self._fingerprint.model_id} and none for this "
-                "request, which differs from all that were recorded: run with --live, or name a live model"
+                "request, which differs from all that were recorded: the harness, the tasks or a setting is another. "
+                "Only a live model can answer it: model.kind openai or local, or `evolve demo --live`"
             )
         return Completion.model_validate_json(stored)
 
     async def close(self) -> None:
         """Do nothing; the file was read at once."""
+
+
+def recording_file(named: Path) -> Path:
+    """Return where a recording lies that a configuration names.
+
+    Raises:
+        ConfigError: none of that name comes with evolve.
+    """
+    name = str(named)
+    if not name.startswith(SHIPPED):
+        return named.expanduser()
+    try:
+        return resource(f"recordings/{name.removeprefix(SHIPPED)}.jsonl.xz")
+    except UserError as error:
+        raise ConfigError(f"model.recording is {name!r}, and no recording of that name comes with evolve") from error
 
 
 def write_recording(

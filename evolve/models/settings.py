@@ -74,7 +74,7 @@ class ModelSettings(Record):
     )
     nice: int = Field(default=0, ge=0, le=19, description="local: how far the server gives way to other programs")
 
-    recording: Path | None = Field(default=None, description="recorded: the recording")
+    recording: Path | None = Field(default=None, description="recorded: its file, or `shipped:ENVIRONMENT`")
     script: Path | None = Field(default=None, description="scripted: JSON Lines of replies, one for each turn")
 
     @field_validator("base_url")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
 from evolve.assembly import make_environment
 from evolve.classify.label import class_counts, label_failure
-from evolve.errors import RepositoryError
+from evolve.errors import ConfigError, RepositoryError
 from evolve.evaluate import Evaluation, wilson
 from evolve.loop.examine import budget_after
 from evolve.loop.measures import whole_divergence
-from evolve.models.recorded import RecordedModel
+from evolve.models.recorded import RecordedModel, recording_file
 from evolve.predictions import PredictionScore
 from evolve.records import Json, ModelFingerprint, Split, StageResult, Tool
 from evolve.report.document import (
@@ -225,8 +226,9 @@ def _fingerprint(run: RunEntry, looks: Sequence[LookReport]) -> ModelFingerprint
     """Return the fingerprint behind the run's digest, from a look with the same model or from the recording."""
     known = [look.evaluation.model for look in looks if look.evaluation is not None]
     path = run.config["model"].get("recording")
-    if run.config["model"]["kind"] == "recorded" and path and Path(path).is_file():
-        known.append(RecordedModel(Path(path)).fingerprint)
+    if run.config["model"]["kind"] == "recorded" and path:
+        with suppress(ConfigError):  # it was removed since
+            known.append(RecordedModel(recording_file(Path(path))).fingerprint)
     return next((fingerprint for fingerprint in known if fingerprint.digest == run.model), None)
 
 

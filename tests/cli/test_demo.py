@@ -65,3 +65,35 @@ def test_the_demo_leaves_a_workspace_that_git_can_read(played: Played, environme
     log = git(played.workspace, "log", "-1", "--format=%B", "--", f"harness_artifacts/{environment}")
     assert "Evolve-Verdict: accept" in log
     assert git(played.workspace, "cat-file", "-t", f"evolve/{environment}/demo").strip() == "tag"
+
+
+def test_the_demo_can_be_done_step_by_step(played: Played, evolve, tmp_path: Path) -> None:
+    """`init --recorded` makes a workspace whose run is the demo's; the demo's own one has its settings beside it."""
+    into = tmp_path / "steps"
+    assert evolve("init", into, "--recorded", "--env", "service_desk").code == 0
+    assert evolve("run", "-C", into, "--iterations", "1").code == 0
+    shown = evolve("runs", "show", "-C", into)
+    assert "answered by a recording" in shown.out
+    first, demo = (
+        evolve("candidates", "list", "-C", root, "--run", "service_desk-001", "--json").document["candidates"][0]
+        for root in (into, played.workspace)
+    )
+    assert first == demo
+    settings = ("-C", played.workspace, "--config", played.workspace / "service_desk.toml")
+    assert evolve("freeze", "service_desk", "--name", "again", *settings).code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--recorded",), "name it with --env"),
+        (("--recorded", "--env", "tau2_telecom"), "no recording of tau2_telecom"),
+    ],
+)
+def test_only_what_was_recorded_can_be_had_recorded(evolve, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    """One environment, and one that a recording comes with; else no workspace is made."""
+    ended = evolve("init", tmp_path / "w", *words)
+    assert (ended.code, (tmp_path / "w").exists()) == (2, False)
+    assert said in ended.err
+    ended = evolve("doctor", "-C", tmp_path, "--set", "model.kind=recorded", "--set", "model.recording=shipped:no")
+    assert "Traceback" not in ended.err
