@@ -131,5 +131,5 @@ def _next(document: Json) -> list[str]:
     if any(row["review"] == Review.WAITING for row in document["candidates"]):
         return ["", "Next: `evolve review` shows each accepted candidate and its evidence."]
     if document["status"] != RunStatus.DONE:
-        return ["", f"Next: `evolve run --resume {document['run_id']}` goes on."]
+        return ["", f"Next: `evolve run --resume {document['run_id']}`, with the options it began with, goes on."]
     return []

@@ -67,7 +67,11 @@ async def run_session(
         BudgetSpent, Interrupted, InfrastructureError: it ended early; the ledger says so and `--resume` goes on.
     """
     with hold_workspace(workspace, config, environ) as held:
-        workspace.stop_file.unlink(missing_ok=True)
+        if workspace.stop_file.exists():
+            workspace.stop_file.unlink(missing_ok=True)
+            progress.report(
+                Said("removed a STOP file that was left over; one put down from now on ends this run")
+            )
         start = _which_run(held, config, resume)
         spent = _spent(held.ledger, start.run_id)
         async with (

@@ -55,8 +55,10 @@ def test_a_stop_file_ends_a_run_and_resume_goes_on(workspace: Workspace) -> None
     with pytest.raises(Interrupted, match="--resume"):
         small_run.run(workspace, "iterations=1", model=slow, progress=StopsAfter(workspace, 3))
     assert the_run(workspace).status is RunStatus.STOPPED
-    model = small_run.scripted()
-    assert small_run.run(workspace, "iterations=1", resume="", model=model).entry.status is RunStatus.DONE
+    model, notes = small_run.scripted(), small_run.Notes()
+    ended = small_run.run(workspace, "iterations=1", resume="", model=model, progress=notes)
+    assert ended.entry.status is RunStatus.DONE
+    assert "removed a STOP file that was left over" in repr(notes.events)
     asked = [(request.messages, request.tools) for request in (*slow.requests, *model.requests)]
     assert all(asked.count(request) == 1 for request in asked)
 
