@@ -9,8 +9,10 @@ from evolve.cli.output import say, show_diff, visible
 from evolve.cli.pick import pick_candidate
 from evolve.cli.place import Place, inspecting, reading, writing
 from evolve.errors import EvolveError
-from evolve.loop.accept import commit_message, take
+from evolve.loop.accept import commit_message, require_takeable, take
 from evolve.records import Json
+from evolve.repository import open_repository
+from evolve.seal import require_whole
 from evolve.store import CandidateEntry, Ledger, Review
 
 QUESTION = "accept, reject, skip or quit? [a/r/s/q] "
@@ -34,17 +36,24 @@ def accept(place: Place, written: Sequence[str]) -> list[Json]:
 
 
 def accept_preview(place: Place, written: Sequence[str]) -> list[Json]:
-    """Return what `accept` would commit."""
-    with inspecting(place) as ledger:
-        return [
-            {
-                "candidate_id": entry.candidate.candidate_id,
-                "state": entry.state.value,
-                "message": commit_message(entry.candidate),
-                "diff": candidate_diff(place, entry.candidate),
-            }
-            for entry in chosen(ledger, written)
-        ]
+    """Return what `accept` would commit.
+
+    Raises:
+        EvolveError: it would refuse, and why.
+    """
+    with inspecting(place) as ledger, open_repository(place.workspace.root) as repository:
+        entries = chosen(ledger, written)
+        require_whole(repository, ledger)
+        require_takeable(repository, ledger, entries)
+    return [
+        {
+            "candidate_id": entry.candidate.candidate_id,
+            "state": entry.state.value,
+            "message": commit_message(entry.candidate),
+            "diff": candidate_diff(place, entry.candidate),
+        }
+        for entry in entries
+    ]
 
 
 def reject(place: Place, written: Sequence[str]) -> list[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from evolve.assembly import make_environment
 from evolve.errors import RulerChanged, StoreError, UserError
 from evolve.loop.trial_rows import require_trials
 from evolve.records import Candidate, Decision, Verdict
-from evolve.repository import Repository, Trailers, accept_candidate, harness_folder, run_branch
+from evolve.repository import Repository, Trailers, accept_candidate, harness_folder, require_landable, run_branch
 from evolve.ruler import Ruler, measure, require_unchanged
 from evolve.store import CandidateEntry, Ledger, Review
 
@@ -67,19 +67,26 @@ def take(repository: Repository, ledger: Ledger, candidate_id: str, *, date: dat
         RepositoryError: the user's harness is not the candidate's parent or has uncommitted changes.
     """
     entry = ledger.candidate(candidate_id)
-    verdict = _accepted_verdict(ledger, entry)
-    ruler = _checked_ruler(ledger, entry.candidate)
-    _check_evidence(repository, ledger, entry, verdict, ruler)
-    require_trials(ledger, entry.candidate, verdict)
-    commit = accept_candidate(
-        repository,
-        entry.candidate,
-        message=commit_message(entry.candidate),
-        trailers=trailers_of(entry.candidate, verdict, ruler),
-        date=date,
-    )
+    trailers = _checked_trailers(repository, ledger, entry)
+    message = commit_message(entry.candidate)
+    commit = accept_candidate(repository, entry.candidate, message=message, trailers=trailers, date=date)
     ledger.take(candidate_id, commit)
     return commit
+
+
+def require_takeable(repository: Repository, ledger: Ledger, entries: Iterable[CandidateEntry]) -> None:
+    """Do nothing where `take` would commit these candidates one after the other. Nothing is changed.
+
+    Raises:
+        EvolveError: as `take` does.
+    """
+    onto: dict[str, str] = {}
+    for entry in entries:
+        candidate = entry.candidate
+        _checked_trailers(repository, ledger, entry)
+        landed = require_landable(repository, candidate, onto=onto.get(candidate.environment, "HEAD"))
+        if landed is None:
+            onto[candidate.environment] = candidate.commit
 
 
 def take_all(
@@ -95,6 +102,15 @@ def take_all(
             name = found.candidate.candidate_id
             commit = take(repository, ledger, name, date=date)
             say(f"candidate {name} is commit {commit[:12]} on your branch")
+
+
+def _checked_trailers(repository: Repository, ledger: Ledger, entry: CandidateEntry) -> Trailers:
+    """Return the trailers of an accepted candidate whose evidence is still what it was accepted on."""
+    verdict = _accepted_verdict(ledger, entry)
+    ruler = _checked_ruler(ledger, entry.candidate)
+    _check_evidence(repository, ledger, entry, verdict, ruler)
+    require_trials(ledger, entry.candidate, verdict)
+    return trailers_of(entry.candidate, verdict, ruler)
 
 
 def _accepted_verdict(ledger: Ledger, entry: CandidateEntry) -> Verdict:

@@ -4,7 +4,7 @@ Nothing here runs git inside a folder that a proposer could write to, and no com
 """
 
 from evolve.repository.collect import MOST_FILES, Collected, Refusal, collect
-from evolve.repository.landing import accept_candidate, finish_landing, land_files
+from evolve.repository.landing import accept_candidate, finish_landing, land_files, require_landable
 from evolve.repository.marks import read_marks, refs_under, write_mark
 from evolve.repository.names import CANDIDATES, LOOKS, RUNS, candidate_ref, harness_folder, look_ref, run_branch
 from evolve.repository.repository import Repository, init_repository, open_repository
@@ -39,6 +39,7 @@ __all__ = [
     "refs_under",
     "remove_stale_locks",
     "remove_worktree",
+    "require_landable",
     "run_branch",
     "start_throwaway_history",
     "tags",

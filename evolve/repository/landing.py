@@ -35,7 +35,23 @@ def accept_candidate(
             branch moved meanwhile. Nothing was changed then.
     """
     finish_landing(repository)
-    head = repository.head_commit()
+    if landed := require_landable(repository, candidate):
+        return landed
+    folder = harness_folder(candidate.environment)
+    files = repository.read_files(candidate.commit, folder)
+    return land_files(repository, folder, files, message=message, trailers=trailers, date=date)
+
+
+def require_landable(repository: Repository, candidate: Candidate, *, onto: str = "HEAD") -> str | None:
+    """Return the commit that brought a candidate onto the user's branch; None where that can be done now.
+
+    Args:
+        onto: the commit whose harness the candidate's would replace.
+
+    Raises:
+        RepositoryError: as `accept_candidate`. Nothing is changed.
+    """
+    head = repository.commit(onto)
     theirs, ours, base = (
         repository.harness_tree(commit, candidate.environment)
         for commit in (candidate.commit, head, candidate.parent_commit)
@@ -47,9 +63,8 @@ def accept_candidate(
         if landed or ours == theirs:
             return landed or head
         raise RepositoryError(_why_not(repository, candidate, head))
-    folder = harness_folder(candidate.environment)
-    files = repository.read_files(candidate.commit, folder)
-    return land_files(repository, folder, files, message=message, trailers=trailers, date=date)
+    _require_calm(repository, harness_folder(candidate.environment))
+    return None
 
 
 def land_files(
@@ -134,6 +149,7 @@ def _written(repository: Repository, commit: str, path: str) -> bytes:
 
 
 def _require_calm(repository: Repository, folder: str) -> None:
+    repository.branch()  # refuses a detached HEAD
     for name, what in _UNFINISHED.items():
         if (repository.git.folder / name).exists():
             raise RepositoryError(f"{what} is unfinished in {repository.root}; finish or abort it first")

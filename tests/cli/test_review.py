@@ -66,6 +66,24 @@ def test_dry_accept_shows_the_commit_and_makes_none(evolve, workspace):
     assert trailer_of(workspace) is None
 
 
+def test_dry_accept_refuses_what_accept_refuses(evolve, workspace, played):
+    """A gate's rejection, a candidate without its forerunner, an edited harness: the same words, the same code."""
+    assert "the gate said reject" in refusal_of(evolve, "1", "-C", played)
+    first, second = add_accepted(workspace, 2)
+    assert f"accept {first} first" in refusal_of(evolve, second, "-C", workspace)
+    both = evolve("accept", second, first, "-C", workspace, "--dry-run", "--json").document["would_accept"]
+    assert [one["candidate_id"] for one in both] == [first, second]
+    (workspace / "harness_artifacts/household/contract.toml").write_text("# mine\n")
+    assert "uncommitted changes" in refusal_of(evolve, first, "-C", workspace)
+
+
+def refusal_of(evolve, *arguments: str | Path) -> str:
+    """Return how `accept` refuses, with --dry-run and without."""
+    dry, real = evolve("accept", *arguments, "--dry-run"), evolve("accept", *arguments)
+    assert (dry.code, dry.out, dry.err) == (2, "", real.err)
+    return real.err
+
+
 def test_reject_keeps_the_patch_under_a_ref_and_cannot_be_accepted_by_mistake(evolve, workspace):
     """A refused candidate no longer waits; its ref is there; a taken one cannot be refused."""
     first, second = add_accepted(workspace, 2)
