@@ -11,6 +11,7 @@ from time import monotonic
 from evolve.cli.output import count, points, say, visible
 from evolve.progress import Event, Finished, Judged, Progress, Said, Staged, Started
 from evolve.records import Usage
+from evolve.store import Purpose
 
 LINE_EVERY_S = 10.0
 
@@ -50,9 +51,10 @@ class Tally:
         if not self.wanted:
             return f"{self.purpose} · {monotonic() - self.began:.0f} s"
         tokens = self.usage.prompt_tokens + self.usage.completion_tokens
+        on_record = f", {self.reused} of them on record" if self.reused else ""
         parts = [
-            f"{self.purpose} {self.finished + self.reused}/{self.wanted} episodes",
-            f"{self.successes} of {self.finished} solved" if self.finished else f"{self.reused} on record",
+            f"{self.purpose} {self.finished + self.reused}/{self.wanted} episodes{on_record}",
+            *self._solved(),
             count(self.steps, "step"),
             f"{tokens:,} tokens",
         ]
@@ -61,6 +63,15 @@ class Tally:
         if self.errors:
             parts.append(count(self.errors, "error"))
         return " · ".join([*parts, f"{monotonic() - self.began:.0f} s"])
+
+    def _solved(self) -> list[str]:
+        """Say what the episodes that were played now and have a score came to; all but a baseline play two arms."""
+        scored = self.finished - self.errors
+        if not scored:
+            return []
+        of = f"the {scored} played now" if self.reused else str(scored)
+        arms = "" if self.purpose == Purpose.BASELINE else ", both arms together"
+        return [f"{self.successes} of {of} solved{arms}"]
 
 
 def line_of(event: Staged | Judged | Said) -> str:
