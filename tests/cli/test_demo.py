@@ -97,3 +97,14 @@ def test_only_what_was_recorded_can_be_had_recorded(evolve, tmp_path: Path, word
     assert said in ended.err
     ended = evolve("doctor", "-C", tmp_path, "--set", "model.kind=recorded", "--set", "model.recording=shipped:no")
     assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"), [((), "--model goes with --live"), (("--live",), "absent.gguf: no such file")]
+)
+def test_a_model_that_cannot_be_asked_is_told_before_anything_is_made(evolve, tmp_path: Path, flags, words) -> None:
+    """A model without --live is not passed over in silence, and a missing file is named; no workspace is made."""
+    ended = evolve("demo", "--model", tmp_path / "absent.gguf", "--into", tmp_path / "demo", *flags)
+    assert (ended.code, ended.out) == (2, "")
+    assert words in " ".join(ended.err.split())
+    assert not (tmp_path / "demo").exists()

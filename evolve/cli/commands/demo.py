@@ -30,5 +30,7 @@ def demo(
 
     if live and model is None:
         raise typer.BadParameter("--live needs --model FILE.gguf")
-    document = run_demo(into, model_path=model if live else None)
+    if model is not None and not live:
+        raise typer.BadParameter("--model goes with --live; without it the demo replays recordings and asks no model")
+    document = run_demo(into, model_path=model)
     show(document.model_dump(mode="json"), demo_text(document), as_json=as_json)
