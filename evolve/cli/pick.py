@@ -57,10 +57,28 @@ def pick_candidate(ledger: Ledger, written: str) -> CandidateEntry:
 
 
 def pick_patterns(ledger: Ledger, run: str | None, iteration: int | None) -> list[PatternEntry]:
-    """Return the patterns of a run (None: the latest) in an iteration (None: its last)."""
-    entries = ledger.patterns(pick_run(ledger, run).run_id)
+    """Return the patterns of a run (None: the latest) in an iteration (None: its last).
+
+    Raises:
+        UserError: the run has no such iteration.
+    """
+    run_id = pick_run(ledger, run).run_id
+    entries = ledger.patterns(run_id)
+    if iteration is not None:
+        _require_iteration(ledger, run_id, iteration, entries)
     chosen = iteration if iteration is not None else max((entry.iteration for entry in entries), default=0)
     return [entry for entry in entries if entry.iteration == chosen]
+
+
+def _require_iteration(ledger: Ledger, run_id: str, iteration: int, patterns: Sequence[PatternEntry]) -> None:
+    """Refuse an iteration that left neither a pattern nor a candidate, nor lies before one that did."""
+    numbers = [entry.iteration for entry in patterns] + [e.candidate.number for e in ledger.candidates(run_id)]
+    last = max(numbers, default=0)
+    if not 1 <= iteration <= last:
+        there = (
+            f"its iterations are 1 to {last}" if last > 1 else f"it has {'iteration 1 only' if last else 'none yet'}"
+        )
+        raise UserError(f"run {run_id} has no iteration {iteration}; {there}")
 
 
 def pick_episode(ledger: Ledger, written: str) -> EpisodeEntry:

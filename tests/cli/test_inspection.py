@@ -126,6 +126,17 @@ def test_patterns_are_listed_by_support_and_shown_with_an_excerpt(evolve, played
     assert "  | step" in ended.out
 
 
+def test_patterns_of_an_iteration_that_is_not_there_are_refused(evolve, workspace):
+    """An iteration past the last is no iteration without patterns: the run's iterations are named."""
+    add_accepted(workspace, 2)
+    assert evolve("patterns", "list", "-C", workspace, "--iteration", "1").code == 0
+    for wrong in ("0", "7"):
+        ended = evolve("patterns", "list", "-C", workspace, "--iteration", wrong)
+        assert (ended.code, ended.out) == (2, "")
+        assert f"run household-001 has no iteration {wrong}; its iterations are 1 to 2" in ended.err
+    assert evolve("patterns", "show", "p-1", "-C", workspace, "--iteration", "7").code == 2
+
+
 def test_report_is_text_json_and_one_html_file(evolve, played):
     """`report` prints the run and writes an HTML file; --json names that file."""
     document = evolve("report", "-C", played, "--json").document
