@@ -31,6 +31,9 @@ EnvironmentName = Annotated[
 OfRun = Annotated[
     str | None, typer.Option("--run", metavar="RUN", help="A run, or the beginning of its id.", show_default="latest")
 ]
+OfAnyRun = Annotated[
+    str | None, typer.Option("--run", metavar="RUN", help="A run, or the beginning of its id.", show_default="all runs")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; do and spend nothing.")]
 CandidateId = Annotated[
     str, typer.Argument(metavar="ID", help="A candidate: id, its beginning, or its number in the latest run.")

@@ -239,3 +239,10 @@ def test_environment_is_shown_without_its_held_out_tasks(evolve, name):
     assert "heldout-" not in json.dumps(document)
     assert name in evolve("env", "list").out
     assert evolve("env", "show", "nowhere").code == 2
+
+
+def test_candidates_of_all_runs_are_listed_and_the_help_says_so(evolve, workspace):
+    """`candidates list` is the one list that does not begin with the latest run; its default says so."""
+    told = " ".join(evolve("candidates", "list", "--help").out.split())
+    assert "[default: (all runs)]" in told
+    assert "latest" not in told

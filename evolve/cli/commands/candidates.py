@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import typer
 
-from evolve.cli.options import AsJson, CandidateId, InWorkspace, OfRun
+from evolve.cli.options import AsJson, CandidateId, InWorkspace, OfAnyRun
 
 group = typer.Typer(help="List candidates, show one with its evidence, or show its patch.", no_args_is_help=True)
 
 
 @group.command("list")
-def list_candidates(run: OfRun = None, workspace: InWorkspace = None, as_json: AsJson = False) -> None:
-    """List candidates with their verdicts; gains are in points per task. Without --run: those of all runs."""
+def list_candidates(run: OfAnyRun = None, workspace: InWorkspace = None, as_json: AsJson = False) -> None:
+    """List candidates with their verdicts; gains are in points per task."""
     from evolve.cli.output import show
     from evolve.cli.pick import pick_run
     from evolve.cli.place import find_place, reading
