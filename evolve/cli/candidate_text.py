@@ -10,6 +10,7 @@ from evolve.cli.place import Place
 from evolve.cli.run_text import interval_text, money
 from evolve.loop.measures import whole_divergence
 from evolve.proposers.sandbox import OUTSIDE, UNPROTECTED
+from evolve.rates import percent
 from evolve.records import Candidate, Json, Pattern
 from evolve.repository import harness_folder, open_repository
 from evolve.store import CandidateEntry, Ledger
@@ -100,7 +101,7 @@ def _gate_lines(document: Json) -> list[str]:
     tokens = usage["prompt_tokens"] + usage["completion_tokens"]
     interval = interval_text(verdict["interval"])
     gain = f"gain {points(verdict['effect'])} points per task" + (f" (95%: {interval})" if interval else "")
-    share = "" if verdict["alpha"] is None else f", tested at a false-accept rate of {verdict['alpha']:.2%}"
+    share = "" if verdict["alpha"] is None else f", tested at a false-accept rate of {percent(verdict['alpha'], 2)}"
     return [
         *lines,
         "",
@@ -147,7 +148,7 @@ def _request_lines(seen: Json | None) -> list[str]:
     return [
         "",
         f"Requests: {seen['requests_asked']} asked where a full re-run asks {seen['requests']} "
-        f"({seen['asked_share']:.0%}); {seen['episodes_diverged']} of {seen['episodes']} episodes diverged, "
+        f"({percent(seen['asked_share'], 0)}); {seen['episodes_diverged']} of {seen['episodes']} episodes diverged, "
         f"{count(saved, 'token')} saved",
     ]
 

@@ -24,6 +24,7 @@ from evolve.demonstration import (
 )
 from evolve.errors import UserError
 from evolve.evaluate import Evaluation
+from evolve.rates import percent
 from evolve.workspace import Workspace, start_workspace
 
 
@@ -106,7 +107,7 @@ def _one_environment(
 
 
 def _arm(arm: ArmDocument) -> str:
-    return f"{arm.successes} of {arm.n} ({100 * arm.ci95[0]:.0f} to {100 * arm.ci95[1]:.0f}%)"
+    return f"{arm.successes} of {arm.n} ({percent(arm.ci95[0], 0)} to {percent(arm.ci95[1], 0)})"
 
 
 def _playable(model_path: Path | None) -> list[str]:

@@ -12,6 +12,7 @@ from evolve.doctor import require_ready
 from evolve.evaluate import ArmResult, Evaluation
 from evolve.evaluate import evaluate as look_at
 from evolve.freeze import frozen_harness
+from evolve.rates import percent
 from evolve.records import Json
 from evolve.repository import open_repository
 
@@ -94,8 +95,8 @@ def _arm(name: str, arm: ArmResult) -> tuple[object, ...]:
         name,
         arm.successes,
         arm.n,
-        f"{100 * arm.rate:.1f}%",
-        f"{100 * low:.1f}% to {100 * high:.1f}%",
+        percent(arm.rate),
+        f"{percent(low)} to {percent(high)}",
         arm.errors,
         tokens,
         money(arm.usage.cost_usd),

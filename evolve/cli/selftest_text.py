@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evolve.cli.output import table
+from evolve.rates import percent
 from evolve.records import Json
 
 
@@ -13,9 +14,9 @@ def selftest_text(report: Json) -> str:
     rows = [
         (
             name,
-            _share(rule["false_accept_per_candidate"]),
-            _share(rule[many]),
-            *(_share(rule[f"power_{gain}"]) for gain in (5, 10, 15)),
+            percent(rule["false_accept_per_candidate"]),
+            percent(rule[many]),
+            *(percent(rule[f"power_{gain}"]) for gain in (5, 10, 15)),
             f"{rule['trials_per_task_null']:.1f}",
             f"{rule['trials_per_task_good']:.1f}",
         )
@@ -41,7 +42,3 @@ def selftest_text(report: Json) -> str:
 
 def _scenarios(report: Json) -> list[tuple[str, Json]]:
     return list(report.get("scenarios", {}).items())
-
-
-def _share(value: float) -> str:
-    return f"{100 * value:.1f}%"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from evolve.errors import ConfigError
+from evolve.rates import percent
 
 PLANNED = 20  # candidates that the budget of a run is laid out for
 FLOOR = 10  # from here on each candidate may spend a tenth of what is left, so that the budget never runs dry
@@ -82,8 +83,8 @@ class ErrorBudget:
         if self.left is None or self.total is None:
             return f"policy explore: each candidate at {EXPLORE_ALPHA:.0%}, no bound over the run, nothing is committed"
         return (
-            f"policy {self.policy}: {self.left:.2%} of {self.total:.0%} false-accept rate left after "
-            f"{len(self.spent)} candidates; the next one may spend {self.next_alpha:.2%}"
+            f"policy {self.policy}: {percent(self.left, 2)} of {percent(self.total, 0)} false-accept rate left after "
+            f"{len(self.spent)} candidates; the next one may spend {percent(self.next_alpha, 2)}"
         )
 
 

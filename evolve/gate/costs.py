@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from evolve.gate.guards import GuardDecision
+from evolve.rates import percent
 from evolve.records import Json
 
 COST_LIMIT = 1.25
@@ -61,7 +62,7 @@ def fault_rate(*, incumbent_faulty: int, candidate_faulty: int, episodes: int) -
     if episodes == 0:
         return GuardDecision("pass", ("No episode was run.",), {})
     rates = {"incumbent": incumbent_faulty / episodes, "candidate": candidate_faulty / episodes}
-    shares = f"{rates['candidate']:.1%}, before {rates['incumbent']:.1%}"
+    shares = f"{percent(rates['candidate'])}, before {percent(rates['incumbent'])}"
     told = f"Rules misbehaved in {candidate_faulty} of {episodes} episodes ({shares})"
     if candidate_faulty >= 2 and rates["candidate"] > rates["incumbent"] + FAULT_LIMIT:
         return GuardDecision("veto", (f"{told}; {FAULT_LIMIT:.0%} more are borne.",), {**rates})

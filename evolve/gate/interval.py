@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evolve.gate.scores import PairedScores, TaskScores
+from evolve.rates import percent
 
 RESAMPLES = 2000
 
@@ -23,7 +24,7 @@ class Interval:
     level: float
 
     def __str__(self) -> str:
-        bounds = f"{self.level:.0%} interval {100 * self.low:+.1f} to {100 * self.high:+.1f}"
+        bounds = f"{percent(self.level, 0)} interval {100 * self.low:+.1f} to {100 * self.high:+.1f}"
         return f"{100 * self.estimate:+.1f} points ({bounds})"
 
 

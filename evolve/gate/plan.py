@@ -12,6 +12,7 @@ from evolve.gate.normal import density, upper_tail
 from evolve.gate.scores import GRID, PairedScores
 from evolve.gate.sequential import FEWEST_TASKS, VOID_LIMIT, SequentialPairedTest
 from evolve.gate.signflip import pair_p
+from evolve.rates import percent
 
 ASSUMED_VARIANCE = 0.23  # of a pair's difference where 40% of tasks pass at .95, 20% at .05, the rest from .2 to .8
 TARGET_POWER = 0.80
@@ -66,8 +67,8 @@ class Plan:
         return (
             f"{self.tasks} training tasks, up to {self.max_trials} trials: a true gain of "
             f"{100 * self.smallest_gain:.1f} points is found with {TARGET_POWER:.0%} probability at a false-accept "
-            f"rate of {self.alpha:.2%}; a worthless candidate takes {self.trials_if_null:.1f} trials per task and arm "
-            f"on average, that one {self.trials_if_smallest_gain:.1f}."
+            f"rate of {percent(self.alpha, 2)}; a worthless candidate takes {self.trials_if_null:.1f} trials per task "
+            f"and arm on average, that one {self.trials_if_smallest_gain:.1f}."
         )
 
 
@@ -165,7 +166,7 @@ def self_check(scores: PairedScores) -> SelfCheck:
     if not steps.size:
         reasons.append("No valid pair was measured.")
     if scores.void_share > VOID_LIMIT:
-        share = f"{scores.void_share:.1%} of the pairs are void (limit {VOID_LIMIT:.0%})"
+        share = f"{percent(scores.void_share)} of the pairs are void (limit {VOID_LIMIT:.0%})"
         reasons.append(f"{share}: mend the infrastructure first.")
     if p < AA_P:
         reasons.append(

@@ -50,10 +50,10 @@ def signflip_significant(differences: Floats, level: float = 0.05) -> Bools:
 
 COMMON_RULES: Mapping[str, CommonRule] = MappingProxyType(
     {
-        "naive >": strictly_better,
-        ">=": not_worse,
+        "mean > incumbent's": strictly_better,
+        "mean >= incumbent's": not_worse,
         "mean + 1 SE": beyond_standard_errors(1.0),
         "mean + 2 SE": beyond_standard_errors(2.0),
-        "sign-flip p<.05": signflip_significant,
+        "sign-flip p < .05": signflip_significant,
     }
 )

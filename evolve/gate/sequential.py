@@ -13,6 +13,7 @@ from evolve.gate.interval import gain_interval
 from evolve.gate.normal import z_of
 from evolve.gate.scores import PairedScores, TaskScores
 from evolve.gate.signflip import family_p, pair_p, task_p
+from evolve.rates import percent
 from evolve.records import Json
 
 Outcome = Literal["continue", "accept", "reject", "cannot_tell"]
@@ -135,8 +136,8 @@ class SequentialPairedTest:
             return StageDecision("cannot_tell", ("There is no training task to decide on.",), numbers)
         if train.void_share > VOID_LIMIT:
             reason = (
-                f"{train.void_share:.1%} of the pairs are void through infrastructure errors (limit {VOID_LIMIT:.0%}): "
-                "what is left is no fair sample."
+                f"{percent(train.void_share)} of the pairs are void through infrastructure errors "
+                f"(limit {VOID_LIMIT:.0%}): what is left is no fair sample."
             )
             return StageDecision("cannot_tell", (reason,), numbers)
         return _decision(train, numbers, is_last=stage == len(self.stages) - 1)

@@ -15,6 +15,7 @@ from evolve.harness.runtime import HarnessRuntime
 from evolve.loop.exam import Exam
 from evolve.loop.measures import tokens_per_episode
 from evolve.loop.observe import EVIDENCE_TRIAL
+from evolve.rates import percent
 from evolve.store import Purpose
 
 CLEARLY_WORSE_P = 0.05
@@ -68,7 +69,7 @@ def shows_no_loss(scores: PairedScores) -> GuardDecision:
 
 def _judged(exam: Exam, scores: PairedScores) -> GuardDecision:
     if scores.void_share > VOID_LIMIT:
-        reason = f"{scores.void_share:.1%} of the pairs are void (limit {VOID_LIMIT:.0%})."
+        reason = f"{percent(scores.void_share)} of the pairs are void (limit {VOID_LIMIT:.0%})."
         return GuardDecision("cannot_tell", (reason,), {"void_share": scores.void_share})
     return simplification(scores, units=exam.units, tokens=tokens_per_episode(exam), level=1.0 - 2.0 * exam.alpha)
 

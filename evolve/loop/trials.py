@@ -21,6 +21,7 @@ from evolve.loop.simplify import (
     shows_no_loss,
     still_not_worse,
 )
+from evolve.rates import percent
 from evolve.records import Json, StageResult, Task
 from evolve.store import Purpose
 
@@ -167,7 +168,8 @@ def _voids(scores: PairedScores) -> GuardDecision:
     numbers: Json = {"void_share": scores.void_share}
     if scores.void_share > VOID_LIMIT:
         reason = (
-            f"{scores.void_share:.1%} of the pairs are void through infrastructure errors (limit {VOID_LIMIT:.0%})."
+            f"{percent(scores.void_share)} of the pairs are void through infrastructure errors "
+            f"(limit {VOID_LIMIT:.0%})."
         )
         return GuardDecision("cannot_tell", (reason,), numbers)
     return GuardDecision("pass", (), numbers)

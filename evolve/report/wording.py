@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evolve import rates
 from evolve.proposers.sandbox import OUTSIDE, UNPROTECTED
 from evolve.records import Decision, FailureClass
 from evolve.report.document import Report
@@ -21,7 +22,7 @@ def percent(share: float | None) -> str:
     """Return a share of 1 as whole percents; small ones keep a digit."""
     if share is None:
         return NOTHING
-    return f"{100 * share:.0f}%" if share == 0 or share >= 0.1 else f"{100 * share:.1f}%"
+    return rates.percent(share, 0 if share == 0 or share >= 0.1 else 1)
 
 
 def points(change: float | None) -> str:

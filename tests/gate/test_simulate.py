@@ -52,9 +52,9 @@ def test_common_rules_by_hand() -> None:
     differences = np.array([[0.5, 0.5, 0, 0, 0, 0], [1, 1, 1, 1, 1, 0], [0.5, -0.5, 0, 0, 0, 0], [-1, 0, 0, 0, 0, 0]])
     verdicts = {name: rule(differences).tolist() for name, rule in COMMON_RULES.items()}
     assert verdicts == {
-        "naive >": [True, True, False, False],
-        ">=": [True, True, True, False],
+        "mean > incumbent's": [True, True, False, False],
+        "mean >= incumbent's": [True, True, True, False],
         "mean + 1 SE": [True, True, False, False],
         "mean + 2 SE": [False, True, False, False],
-        "sign-flip p<.05": [False, True, False, False],
+        "sign-flip p < .05": [False, True, False, False],
     }
