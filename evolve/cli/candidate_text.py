@@ -36,8 +36,12 @@ def candidate_diff(place: Place, candidate: Candidate) -> str:
         return repository.diff(candidate.parent_commit, candidate.commit, harness_folder(candidate.environment))
 
 
-def candidate_text(document: Json) -> str:
-    """Return a candidate's document as text."""
+def candidate_text(document: Json, *, is_brief: bool = False) -> str:
+    """Return a candidate's document as text.
+
+    Args:
+        is_brief: what a person decides by: without the numbers of each stage and the tasks that did not move.
+    """
     candidate, proposal = document["candidate"], document["candidate"]["proposal"]
     standing = document["state"] if document["review"] == "none" else f"{document['state']}, {document['review']}"
     lines = [
@@ -53,7 +57,7 @@ def candidate_text(document: Json) -> str:
         *_pattern_lines(document),
         "",
         *_gate_lines(document),
-        *_evidence_lines(document),
+        *_evidence_lines(document, is_brief=is_brief),
     ]
     return "\n".join(lines)
 
@@ -111,16 +115,18 @@ def _gate_lines(document: Json) -> list[str]:
     ]
 
 
-def _evidence_lines(document: Json) -> list[str]:
+def _evidence_lines(document: Json, *, is_brief: bool) -> list[str]:
     """Return what the verdict rests on: numbers of each stage, requests, predictions, and scores task by task."""
     numbers = {stage["stage"]: stage["numbers"] for stage in document["stages"]}
     test = numbers.get("paired_test", {})
     shown = [(name, key, value) for name, found in numbers.items() for key, value in flat_numbers(found)]
+    rest = f"`evolve candidates show {document['candidate']['candidate_id']}` has every number."
     return [
-        *(["", table(("STAGE", "NUMBER", "VALUE"), shown)] if shown else []),
+        *(["", table(("STAGE", "NUMBER", "VALUE"), shown)] if shown and not is_brief else []),
         *_request_lines(document["divergence"]),
         *_prediction_lines(test.get("predictions")),
-        *_task_lines(test.get("per_task", {})),
+        *_task_lines(test.get("per_task", {}), is_brief=is_brief),
+        *(["", rest] if is_brief else []),
     ]
 
 
@@ -167,9 +173,12 @@ def _prediction_lines(found: Json | None) -> list[str]:
     ]
 
 
-def _task_lines(rows: Json) -> list[str]:
+def _task_lines(rows: Json, *, is_brief: bool) -> list[str]:
     if not rows:
         return []
-    lines = sorted((old - new, task, old, new, pairs) for task, (old, new, pairs) in rows.items())
+    moved = {task: row for task, row in rows.items() if row[0] != row[1] or not is_brief}
+    lines = sorted((old - new, task, old, new, pairs) for task, (old, new, pairs) in moved.items())
     cells = [(task, f"{old:.2f}", f"{new:.2f}", points(new - old), pairs) for _, task, old, new, pairs in lines]
-    return ["", table(("TRAINING TASK", "INCUMBENT", "CANDIDATE", "POINTS", "PAIRS"), cells)]
+    still = f"{count(len(rows) - len(moved), 'more task')} did not move"
+    shown = table(("TRAINING TASK", "INCUMBENT", "CANDIDATE", "POINTS", "PAIRS"), cells)
+    return ["", shown, *([still] if len(moved) < len(rows) else [])]

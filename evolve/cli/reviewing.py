@@ -80,7 +80,7 @@ def review_each(place: Place, documents: Sequence[Json]) -> None:
     """Show each candidate to a person and do what the person says."""
     for number, document in enumerate(documents, 1):
         name = document["candidate"]["candidate_id"]
-        print(f"\n[{number} of {len(documents)}] {visible(candidate_text(document))}\n")
+        print(f"\n[{number} of {len(documents)}] {visible(candidate_text(document, is_brief=True))}\n")
         show_diff(document["diff"])
         answer = _ask()
         if answer == "q":

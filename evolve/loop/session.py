@@ -69,9 +69,7 @@ async def run_session(
     with hold_workspace(workspace, config, environ) as held:
         if workspace.stop_file.exists():
             workspace.stop_file.unlink(missing_ok=True)
-            progress.report(
-                Said("removed a STOP file that was left over; one put down from now on ends this run")
-            )
+            progress.report(Said("removed a STOP file that was left over; one put down from now on ends this run"))
         start = _which_run(held, config, resume)
         spent = _spent(held.ledger, start.run_id)
         async with (

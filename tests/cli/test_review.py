@@ -25,6 +25,7 @@ def test_review_off_a_terminal_lists_and_asks_nothing(evolve, workspace):
     for word in (name, "The note 1 helps", "Text only", "The gain shows again.", "+id = ", "evolve accept ID"):
         assert word in ended.out
     assert "\x1b" not in ended.out
+    assert f"`evolve candidates show {name}` has every number" in ended.out
     document = evolve("review", "-C", workspace, "--json").document
     assert [entry["review"] for entry in document["waiting"]] == ["waiting"]
     assert "+id = " in document["waiting"][0]["diff"]

@@ -189,6 +189,11 @@ def test_show_explains_the_verdict(accepted: Workspace) -> None:
     rows = next(stage for stage in document["stages"] if stage["stage"] == "paired_test")["numbers"]["per_task"]
     assert all(f"{task} " in told for task in rows)
     assert document["evidence_digest"][:12] in told
+    brief = candidate_text(document, is_brief=True)
+    still = [task for task, (old, new, _) in rows.items() if old == new]
+    assert f"{len(still)} more tasks did not move" in brief
+    assert "paired_test  accept_p" not in brief
+    assert {task: f"{task} " in brief for task in rows} == {task: task not in still for task in rows}
 
 
 def test_a_plan_takes_the_noise_that_a_control_measured(waiting: Workspace) -> None:

@@ -20,6 +20,6 @@ def review(workspace: InWorkspace = None, as_json: AsJson = False) -> None:
     if documents and is_interactive() and not as_json:
         review_each(place, documents)
         return
-    texts = [f"{candidate_text(document)}\n\n{document['diff']}" for document in documents]
+    texts = [f"{candidate_text(document, is_brief=True)}\n\n{document['diff']}" for document in documents]
     hint = "Decide with `evolve accept ID` or `evolve reject ID`." if texts else "No candidate waits for review."
     show({"waiting": documents}, "\n\n".join([*texts, hint]), as_json=as_json)
