@@ -5,6 +5,7 @@ From strong to weak: flag, `--set key.path=value`, EVOLVE_* environment, `--conf
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -164,7 +165,7 @@ def load_config(
         ConfigError: names the key, its source and what is wrong.
     """
     layers = [Layered(str(path), _flatten(_read_toml(path))) for path in _files(workspace, file)]
-    layers.append(Layered("environment", dict(_from_environ(environ or {}))))
+    layers.extend(_from_environ(environ or {}))
     layers.append(Layered("--set", dict(_parse_assignment(text) for text in assignments)))
     layers.append(Layered("flag", {k: v for k, v in (flags or {}).items() if v is not None}))
     merged: dict[str, Any] = {}
@@ -207,11 +208,12 @@ def _flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _from_environ(environ: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+def _from_environ(environ: Mapping[str, str]) -> Iterator[Layered]:
+    """Yield a source for each variable, named as the variable is."""
     for name, text in environ.items():
         key = name.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
         if name.startswith(ENVIRONMENT_PREFIX) and key.partition(".")[0] in Config.model_fields:
-            yield key, _parse_value(text)
+            yield Layered(name, {key: _parse_value(text)})
 
 
 def _parse_assignment(text: str) -> tuple[str, Any]:
@@ -241,13 +243,19 @@ def _with_unset(tree: Mapping[str, Any], table: type[BaseModel]) -> dict[str, An
     """Return the tree with None in place of each empty text whose key may be not set; TOML has no null."""
     found = dict(tree)
     for name, field in table.model_fields.items():
-        value, kinds = found.get(name), get_args(field.annotation) or (field.annotation,)
-        inner = next((kind for kind in kinds if inspect.isclass(kind) and issubclass(kind, BaseModel)), None)
+        value, kinds = found.get(name), get_args(field.annotation)
+        inner = _table_in(field.annotation)
         if value == "" and NoneType in kinds:
             found[name] = None
         elif inner is not None and isinstance(value, Mapping):
             found[name] = _with_unset(value, inner)
     return found
+
+
+def _table_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the table that a field holds, also where it may be not set; None where it holds a value."""
+    kinds = get_args(annotation) or (annotation,)
+    return next((kind for kind in kinds if inspect.isclass(kind) and issubclass(kind, BaseModel)), None)
 
 
 def _validate(tree: dict[str, Any], sources: Mapping[str, str]) -> Config:
@@ -256,5 +264,23 @@ def _validate(tree: dict[str, Any], sources: Mapping[str, str]) -> Config:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        source = sources.get(key) or next((s for k, s in sources.items() if k.startswith(f"{key}.")), "default")
-        raise ConfigError(f"{key} (from {source}): {first['msg']}") from error
+        told = _no_such_key(key) if first["type"] == "extra_forbidden" else first["msg"]
+        raise ConfigError(f"{key} (from {_source_of(key, sources)}): {told}") from error
+
+
+def _source_of(key: str, sources: Mapping[str, str]) -> str:
+    """Return who set a key: by itself, in a table below it, or with the whole of a table around it."""
+    related = (s for k, s in sources.items() if k.startswith(f"{key}.") or key.startswith(f"{k}."))
+    return sources.get(key) or next(related, "default")
+
+
+def _no_such_key(key: str) -> str:
+    """Say so, and which known key may be meant."""
+    near = difflib.get_close_matches(key, list(_known_keys(Config)), n=1)
+    return f"no such key; the nearest is {near[0]}" if near else "no such key; docs/configuration.md lists all"
+
+
+def _known_keys(table: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, field in table.model_fields.items():
+        inner = _table_in(field.annotation)
+        yield from [f"{prefix}{name}"] if inner is None else _known_keys(inner, f"{prefix}{name}.")

@@ -26,7 +26,7 @@ def test_stronger_sources_win_and_are_named(folder: Path) -> None:
     layers = {
         str(folder / "evolve.toml"): {},
         str(more): {"file": more},
-        "environment": {"environ": {"EVOLVE_ITERATIONS": "4"}},
+        "EVOLVE_ITERATIONS": {"environ": {"EVOLVE_ITERATIONS": "4"}},
         "--set": {"assignments": ("iterations=5",)},
         "flag": {"flags": {"iterations": 6}},
     }
@@ -107,6 +107,24 @@ def test_a_wrong_value_is_named_with_its_source(assignment: str, words: str) -> 
     """The message says which key is wrong and who set it."""
     with pytest.raises(ConfigError) as caught:
         load_config(None, assignments=(assignment,))
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"environ": {"EVOLVE_GATE__MAX_TRAILS": "3"}}, "gate.max_trails (from EVOLVE_GATE__MAX_TRAILS)"),
+        ({"assignments": ("gate.max_trails=3",)}, "(from --set): no such key; the nearest is gate.max_trials"),
+        ({"assignments": ("concurrency=3",)}, "no such key; the nearest is rollout.concurrency"),
+        ({"assignments": ("rollout={concurency=4}",)}, "rollout.concurency (from --set): no such key"),
+        ({"assignments": ("proposer.model.kinds=x",)}, "the nearest is proposer.model.kind"),
+        ({"assignments": ("zzz=1",)}, "no such key; docs/configuration.md lists all"),
+    ],
+)
+def test_an_unknown_key_is_told_with_the_nearest_one_and_who_set_it(given, words: str) -> None:
+    """A slip shows in the message: the key, the variable or option it came by, and what was probably meant."""
+    with pytest.raises(ConfigError) as caught:
+        load_config(None, **given)
     assert words in str(caught.value)
 
 

@@ -74,7 +74,7 @@ def test_unreachable_endpoint_ends_with_4_and_the_run_can_be_resumed(evolve, wor
     ("text", "words"),
     [
         ("environment = [", ("evolve.toml", "TOML")),
-        ("iterationen = 3", ("iterationen", "evolve.toml")),
+        ("iterationen = 3", ("iterationen (from ", "evolve.toml", "no such key; the nearest is iterations")),
         ("iterations = 0", ("iterations", "evolve.toml")),
         ("iterations = 'many'", ("iterations", "evolve.toml")),
     ],

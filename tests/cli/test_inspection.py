@@ -206,7 +206,7 @@ def test_config_show_names_the_source_of_each_value_and_no_secret(evolve, worksp
     options = ("--set", "ledger.url=postgresql://me:hunter2@db/x", "--set", "model.extra_body={a='very-secret-value'}")
     ended = evolve("config", "show", "-C", workspace, "--config", workspace / "my.toml", *options, "--json")
     values = ended.document["values"]
-    assert values["gate.max_trials"] == {"value": 8, "source": "environment"}
+    assert values["gate.max_trials"] == {"value": 8, "source": "EVOLVE_GATE__MAX_TRIALS"}
     assert values["model.kind"]["source"].endswith("my.toml")
     assert values["proposer.kind"]["source"].endswith("evolve.toml")
     assert values["rollout.retries"]["source"] == "default"
