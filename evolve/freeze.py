@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from pydantic import ValidationError
@@ -11,7 +12,7 @@ from evolve.errors import RepositoryError, SealError, UserError
 from evolve.harness.digest import harness_digest
 from evolve.protocols import Environment
 from evolve.records import FrozenHarness, Json
-from evolve.repository import Repository, freeze, harness_folder, read_tag
+from evolve.repository import Repository, freeze, harness_folder, read_tag, tags
 from evolve.seal import commit_heldout
 from evolve.store import Ledger, Review
 
@@ -98,10 +99,12 @@ def frozen_harness(repository: Repository, *, environment: str, name: str) -> Fr
     """Return a frozen harness after checking that its files are those that were sealed.
 
     Raises:
-        RepositoryError: there is no such tag.
+        RepositoryError: nothing is frozen under that name; the message has the names there are.
         SealError: tag, commit and files do not agree.
     """
-    tag = f"evolve/{environment}/{name}"
+    tag, known = f"evolve/{environment}/{name}", tags(repository, environment)
+    if tag not in known:
+        raise RepositoryError(_nothing_frozen(environment, name, known))
     commit, manifest = read_tag(repository, tag)
     try:
         frozen = FrozenHarness.model_validate(manifest)
@@ -111,6 +114,15 @@ def frozen_harness(repository: Repository, *, environment: str, name: str) -> Fr
     if (frozen.tag, frozen.commit, frozen.harness) != (tag, commit, harness_digest(files)):
         raise SealError(f"the harness under tag {tag} is not the one that was frozen; freeze it under a new name")
     return frozen
+
+
+def _nothing_frozen(environment: str, name: str, known: Sequence[str]) -> str:
+    """Say which names there are instead, or how to make the first."""
+    names = ", ".join(tag.rpartition("/")[2] for tag in known)
+    there = (
+        f"; frozen are {names}" if names else f", nor under another; `evolve freeze {environment} --name V` seals one"
+    )
+    return f"nothing of {environment} is frozen under the name {name!r}{there}"
 
 
 def _described(environment: Environment) -> Json:

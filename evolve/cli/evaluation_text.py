@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
+from evolve.assembly import check_names
 from evolve.cli.live import live_progress
 from evolve.cli.output import count, points, say, show, table
 from evolve.cli.place import Place, reading, wait_for
@@ -19,8 +20,8 @@ from evolve.repository import open_repository
 
 def evaluate_once(place: Place, name: str, *, as_json: bool) -> None:
     """Take one look at the held-out tasks and show its result."""
-    require_ready(place.config, place.environ)
     looks = past_looks(place, name)
+    require_ready(place.config, place.environ)
     if looks:
         say(looks_text(looks))
     with ExitStack() as screen:
@@ -39,9 +40,10 @@ def past_looks(place: Place, name: str) -> list[Json]:
     """Return the looks made so far at this environment's held-out tasks, oldest first.
 
     Raises:
-        UserError: nothing is frozen under that name.
+        UserError: there is no such environment, or nothing of it is frozen under that name.
     """
     environment = place.config.environment
+    check_names([environment])
     with open_repository(place.workspace.root) as repository:
         frozen_harness(repository, environment=environment, name=name)
     with reading(place) as ledger:

@@ -145,6 +145,19 @@ def test_frozen_version_is_evaluated_and_each_look_is_told(evolve, workspace):
     assert "base" in second.out
 
 
+@pytest.mark.parametrize("flag", [(), ("--dry-run",)])
+def test_a_name_that_nothing_is_frozen_under_is_told_before_the_key(evolve, workspace, flag):
+    """Without a key, too, the names there are come first; where there are none, the command that seals one."""
+    evaluate = ("evaluate", "nope", "-C", workspace, "--set", "model.id=m", *flag)
+    first = evolve(*evaluate)
+    assert (first.code, first.out) == (2, "")
+    assert "nothing of household is frozen under the name 'nope', nor under another; `evolve freeze" in first.err
+    for name in ("v1", "v2"):
+        assert evolve("freeze", "household", "--name", name, "-C", workspace).code == 0
+    assert "under the name 'nope'; frozen are v1, v2" in evolve(*evaluate).err
+    assert "'nowhere'; installed are" in evolve(*evaluate, "--env", "nowhere").err
+
+
 def test_unknown_version_and_wrong_name_are_refused(evolve, workspace):
     """What was not frozen cannot be evaluated, a bad name cannot be frozen, an unknown environment neither."""
     assert evolve("evaluate", "v9", "-C", workspace, "--config", workspace / "my.toml").code == 2
