@@ -7,7 +7,7 @@ from typing import Any
 from evolve.cli.output import count, points, table
 from evolve.loop.examine import budget_after
 from evolve.loop.measures import whole_divergence
-from evolve.records import Json
+from evolve.records import Json, Verdict
 from evolve.store import CandidateEntry, Ledger, Review, RunEntry, RunStatus
 
 CANDIDATE_HEAD = ("CANDIDATE", "GATE", "REVIEW", "GAIN", "95% INTERVAL", "ASKED OF", "REQUESTS", "LAYER", "HYPOTHESIS")
@@ -44,7 +44,6 @@ def budget_document(ledger: Ledger, entry: RunEntry) -> Json:
 def candidate_row(entry: CandidateEntry) -> Json:
     """Return a candidate's standing in a few values."""
     verdict = entry.verdict
-    seen = whole_divergence(verdict.stages) if verdict else None
     return {
         "candidate_id": entry.candidate.candidate_id,
         "run_id": entry.candidate.run_id,
@@ -54,16 +53,27 @@ def candidate_row(entry: CandidateEntry) -> Json:
         "review": entry.review.value,
         "effect": verdict.effect if verdict else None,
         "interval": verdict.interval if verdict else None,
-        "requests": seen["requests"] if seen else None,
-        "requests_asked": seen["requests_asked"] if seen else None,
-        "asked_share": seen["asked_share"] if seen else None,
-        "tokens": seen["tokens"] if seen else None,
-        "tokens_asked": seen["tokens_asked"] if seen else None,
+        **_requests(verdict),
         "layer": entry.candidate.proposal.layer.value,
         "pattern_id": entry.candidate.proposal.pattern_id,
         "proposer": entry.candidate.proposer,
         "hypothesis": entry.candidate.proposal.hypothesis,
         "taken_commit": entry.taken_commit,
+    }
+
+
+def _requests(verdict: Verdict | None) -> Json:
+    """Return what the candidate's episodes asked for, as the verdict counts it: also where no test was reached."""
+    if verdict is None:
+        return dict.fromkeys(("requests", "requests_asked", "asked_share", "tokens", "tokens_asked"))
+    seen = whole_divergence(verdict.stages)
+    requests = verdict.requests_asked + verdict.requests_reused
+    return {
+        "requests": requests,
+        "requests_asked": verdict.requests_asked,
+        "asked_share": round(verdict.requests_asked / requests, 4) if requests else 0.0,
+        "tokens": verdict.usage.prompt_tokens + verdict.usage.completion_tokens,
+        "tokens_asked": seen["tokens_asked"] if seen else None,
     }
 
 

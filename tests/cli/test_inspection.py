@@ -79,6 +79,19 @@ def test_candidate_is_shown_with_pattern_and_gate_by_number_or_id(evolve, played
     assert [stage["stage"] for stage in document["stages"]] == ["scope", "lint", "load", "replay", "screen"]
 
 
+def test_requests_of_a_candidate_rejected_at_the_screen_are_told_everywhere_alike(evolve, played):
+    """`candidates list`, `runs show` and `report` count the same, also where the paired test was not reached."""
+    report = evolve("report", "-C", played, "--json").document["iterations"][0]["candidate"]
+    asked, reused = report["requests_asked"], report["requests_reused"]
+    assert asked + reused > 0
+    for command in (("candidates", "list"), ("runs", "show")):
+        (row,) = evolve(*command, "-C", played, "--json").document["candidates"]
+        assert (row["requests_asked"], row["requests"]) == (asked, asked + reused)
+    (line,) = [one for one in evolve("candidates", "list", "-C", played).out.splitlines() if "household-001-01" in one]
+    assert f"{asked}  " in line
+    assert f" {asked + reused}  " in line
+
+
 def test_candidate_diff_is_a_patch_of_the_harness_folder(evolve, played):
     """The diff names the file that the candidate changes."""
     ended = evolve("candidates", "diff", "1", "-C", played)
