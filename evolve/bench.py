@@ -20,7 +20,7 @@ from pydantic import Field
 from evolve.assembly import environment_names, make_environment
 from evolve.environments.conformance import Baseline, Check, broken, conformance, do_nothing, subject_of
 from evolve.environments.data import Benchmark, BenchmarkData, DataFile
-from evolve.errors import EvolveError, UserError
+from evolve.errors import ConfigError, EvolveError, UserError
 from evolve.records import Record
 
 BENCHMARK_GROUP = "evolve.benchmarks"
@@ -68,13 +68,14 @@ class Verification(Record):
     """What `evolve bench verify` found on one environment."""
 
     environment: str
-    checks: tuple[Check, ...]
+    checks: tuple[Check, ...] = ()
     nothing: Baseline | None = None
+    missing: str = Field(default="", description="why nothing could be checked, and what mends it; empty where it was")
 
     @property
-    def holds(self) -> bool:
-        """True where every check holds."""
-        return all(check.holds for check in self.checks)
+    def holds(self) -> bool | None:
+        """True where every check holds; None where nothing could be checked, for an extra, data or an option."""
+        return None if self.missing else all(check.holds for check in self.checks)
 
 
 def benchmark_names() -> list[str]:
@@ -171,6 +172,9 @@ def verify(name: str, options: Mapping[str, Mapping[str, object]], *, tasks: int
             subject = subject_of(
                 environment, partial(make_environment, environment, options.get(environment, {})), tasks=tasks
             )
+        except ConfigError as error:
+            yield Verification(environment=environment, missing=str(error))
+            continue
         except EvolveError as error:
             yield Verification(environment=environment, checks=(broken(error),))
             continue

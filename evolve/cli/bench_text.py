@@ -62,6 +62,8 @@ def taken_text(state: BenchmarkState, taken: Sequence[str]) -> str:
 
 def verification_text(found: Verification) -> str:
     """Return the checks of one environment, and the score of doing nothing beside them."""
+    if found.missing:
+        return f"{found.environment}: cannot be checked\n  {found.missing}"
     lines = [f"{found.environment}: {'holds' if found.holds else 'does not hold'}"]
     for check in found.checks:
         lines.append(f"  {'held' if check.holds else 'NOT HELD':<8}  {check.name}")

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from evolve import bench
 from evolve.bench import benchmark_names, find_benchmark, state_of, take_files
 from evolve.environments.data import Benchmark, BenchmarkData, DataFile
 from evolve.environments.os_interaction.rootfs import MARKER
 from evolve.environments.os_interaction.sandbox import require_sandbox
-from evolve.errors import ConfigError, UserError
+from evolve.errors import ConfigError, EnvironmentBroken, UserError
 from evolve.workspace import find_workspace
 
 CONTENT = b"a table of 3 rows"
@@ -206,6 +207,30 @@ def test_an_embedded_environment_is_verified(evolve) -> None:
     assert [(one["environment"], one["holds"], one["nothing"]["successes"]) for one in found] == [
         ("household", True, 0)
     ]
+
+
+def test_an_environment_that_lacks_something_is_not_told_as_one_that_breaks_the_contract(evolve) -> None:
+    """Without its data or its extra nothing is checked: the text says what lacks, JSON has null, the code is 2."""
+    shown = evolve("bench", "verify", "webshop")
+    assert shown.code == 2
+    assert shown.out.startswith("webshop: cannot be checked\n")
+    assert "does not hold" not in shown.out
+    (told,) = evolve("bench", "verify", "webshop", "--json").document["environments"]
+    assert (told["holds"], told["checks"]) == (None, [])
+    assert told["missing"] in shown.out
+    assert "evolve bench fetch webshop" in told["missing"] or "pip install" in told["missing"]
+
+
+def test_an_environment_that_breaks_is_told_as_one_that_does_not_hold(evolve, monkeypatch) -> None:
+    """What an environment does wrong by itself is no missing thing: exit code 1, and JSON says false."""
+
+    def breaks(*_: object) -> None:
+        raise EnvironmentBroken("it fell over")
+
+    monkeypatch.setattr(bench, "make_environment", breaks)
+    found = evolve("bench", "verify", "household", "--json")
+    assert found.code == 1
+    assert [(one["holds"], one["missing"]) for one in found.document["environments"]] == [(False, "")]
 
 
 def test_init_takes_the_environments_that_are_named(evolve, tmp_path: Path) -> None:

@@ -79,11 +79,12 @@ def verify(
     """Check that an environment keeps what every environment has to keep; held-out tasks are not listed.
 
     It works on any installed environment, yours too; in a workspace under the options of its table [environments.NAME].
-    Exit code 1 where a check does not hold.
+    Exit code 1 where a check does not hold, 2 where nothing can be checked: an extra, data or an option is missing.
     """
     from evolve import bench
     from evolve.assembly import environment_names
     from evolve.cli.bench_text import verification_text
+    from evolve.cli.codes import OUR_BUG, USAGE
     from evolve.cli.output import show
     from evolve.cli.place import configuration
 
@@ -93,5 +94,7 @@ def verify(
     found = list(bench.verify(name, options, tasks=tasks))
     documents = [{**one.model_dump(mode="json"), "holds": one.holds} for one in found]
     show({"environments": documents}, "\n\n".join(map(verification_text, found)), as_json=as_json)
-    if not all(one.holds for one in found):
-        raise typer.Exit(1)
+    if any(one.holds is False for one in found):
+        raise typer.Exit(OUR_BUG)
+    if any(one.missing for one in found):
+        raise typer.Exit(USAGE)
