@@ -5,7 +5,10 @@ just before the call and, where it is a write, by one in the middle of it. A ran
 calls that the story makes. After each the story goes on to its end and is compared with one that nobody disturbed:
 commits, refs, verdicts, totals, rows, files, `git fsck`, SQLite's integrity check. Prints one line of JSON.
 
-    python benchmarks/crash.py [--random 200] [--only TEXT]
+    python benchmarks/crash.py [--random 200] [--only TEXT] [--part points|random|disks]
+
+All of it takes about two hours of processor time; the parts may run beside each other. How far it is stands on standard
+error.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ from fates import GROWING, FullDisk, KillAt, point_of  # noqa: E402
 from watched import Effect, Fate  # noqa: E402
 
 SEED = 20_260_102
+PARTS = ("points", "random", "disks")
 LAST = list(story.STEPS)[-1]
 
 
@@ -56,8 +60,8 @@ class Crashes:
             self._tell(place, step, lambda effect, found=found: found.append(effect) or "go on")
         self.whole = story.remains(place)
 
-    def trials(self, random_kills: int, only: str) -> Iterator[Trial]:
-        """Yield the first and the last occurrence of each point, then the random ones."""
+    def points(self, only: str) -> Iterator[Trial]:
+        """Yield the first and the last occurrence of each point."""
         for step, effects in self.effects.items():
             places: dict[tuple[str, str], list[int]] = {}
             for number, effect in enumerate(effects):
@@ -67,9 +71,12 @@ class Crashes:
                     for fate in ("kill", "tear") if op == "write" else ("kill",):
                         if only in name:
                             yield Trial(step, number, fate, f"{name}/{op}")
+
+    def at_random(self, kills: int) -> Iterator[Trial]:
+        """Yield kills at random effects of the whole story."""
         random = Random(SEED)
         steps = [(step, number) for step, effects in self.effects.items() for number in range(len(effects))]
-        for step, number in random.sample(steps, min(random_kills, len(steps))):
+        for step, number in random.sample(steps, min(kills, len(steps))):
             yield Trial(step, number, random.choice(("kill", "tear")), "random")
 
     def full_disks(self, only: str) -> Iterator[Trial]:
@@ -131,27 +138,36 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--random", type=int, default=200, help="random kills")
     parser.add_argument("--only", default="", help="only points whose transition's name contains this")
+    parser.add_argument("--part", choices=PARTS, action="append", help="only this; may be repeated")
     options = parser.parse_args()
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         crashes = Crashes(Path(folder))
-        print(json.dumps(measure(crashes, options.random, options.only, begun)))
+        print(json.dumps(measure(crashes, options, begun)))
 
 
-def measure(crashes: Crashes, random_kills: int, only: str, begun: float) -> dict[str, object]:
+def measure(crashes: Crashes, options: argparse.Namespace, begun: float) -> dict[str, object]:
+    parts = options.part or PARTS
+    kills = [
+        *(crashes.points(options.only) if "points" in parts else ()),
+        *(crashes.at_random(options.random) if "random" in parts else ()),
+    ]
+    disks = [*crashes.full_disks(options.only)] if "disks" in parts else []
     counts = {"points": 0, "random": 0, "struck": 0, "full_disks": 0}
     bad: list[str] = []
-    for trial in crashes.trials(random_kills, only):
+    for trial in kills:
         counts["random" if trial.name == "random" else "points"] += 1
         struck, differences = crashes.differences(trial)
         counts["struck"] += struck
         bad += _told(trial, differences)
-    for trial in crashes.full_disks(only):
+        _tell_progress(counts, len(kills) + len(disks), len(bad))
+    for trial in disks:
         code, said, differences = crashes.full_disk(trial)
         counts["full_disks"] += 1
         if code != 4 or said.count("the disk is full") != 1 or said.count("\n") != 1:
             differences = [f"ended with {code}: {said}", *differences]
         bad += _told(trial, differences)
+        _tell_progress(counts, len(kills) + len(disks), len(bad))
     return {
         "effects": sum(map(len, crashes.effects.values())),
         "transitions": len({point_of(effect)[0] for effects in crashes.effects.values() for effect in effects}),
@@ -160,6 +176,12 @@ def measure(crashes: Crashes, random_kills: int, only: str, begun: float) -> dic
         "first_differences": bad[:20],
         "seconds": round(time.monotonic() - begun),
     }
+
+
+def _tell_progress(counts: dict[str, int], wanted: int, bad: int) -> None:
+    done = counts["points"] + counts["random"] + counts["full_disks"]
+    if done % 20 == 0:
+        print(f"{done} of {wanted}, {bad} different", file=sys.stderr, flush=True)
 
 
 def _told(trial: Trial, differences: list[str]) -> list[str]:
