@@ -10,6 +10,7 @@ from evolve.assembly import make_environment
 from evolve.cli.expected import Expected, Noise, expect, measured_noise, measured_pace, most_episodes
 from evolve.cli.output import count
 from evolve.cli.place import Place
+from evolve.doctor import refusals
 from evolve.gate.budget import ErrorBudget
 from evolve.gate.plan import plan
 from evolve.gate.sequential import SequentialPairedTest
@@ -41,10 +42,13 @@ class Outlook(Record):
     tokens_at_most: int | None
     cost_usd_at_most: float | None
     budget: Json
+    refusals: tuple[str, ...] = Field(
+        description="why a run would refuse to begin as things are; empty: it would begin"
+    )
 
 
-def look_ahead(place: Place, *, wished_gain: float | None = None) -> Outlook:
-    """Work out what a run under this configuration would do."""
+def look_ahead(place: Place, *, wished_gain: float | None = None, is_new: bool = True) -> Outlook:
+    """Work out what a run under this configuration would do; `is_new` is False for one that is resumed."""
     config = place.config
     environment = make_environment(config.environment, config.environments.get(config.environment, {}))
     train, guard = (len(environment.tasks(split)) for split in (Split.TRAIN, Split.GUARD))
@@ -85,6 +89,7 @@ def look_ahead(place: Place, *, wished_gain: float | None = None) -> Outlook:
         tokens_at_most=None if pace is None else round(requests * pace.tokens_per_request),
         cost_usd_at_most=None if pace is None else pace.cost_usd(config.model.price, requests),
         budget=config.budget.model_dump(mode="json"),
+        refusals=refusals(place.workspace, config, place.environ, is_new=is_new),
     )
 
 
@@ -96,7 +101,7 @@ def outlook_text(outlook: Outlook) -> str:
     limits = ", ".join(f"{name} {value}" for name, value in outlook.budget.items() if value is not None)
     return "\n".join(
         [
-            f"{outlook.environment} with {outlook.model}, proposer {outlook.proposer}: "
+            f"environment {outlook.environment}, model {outlook.model}, proposer {outlook.proposer}: "
             f"{count(outlook.iterations, 'iteration')} at most",
             f"  {outlook.train} training and {outlook.guard} guard tasks, {outlook.step_limit} steps each at most",
             f"  {outlook.sentence}",
@@ -106,6 +111,7 @@ def outlook_text(outlook: Outlook) -> str:
             f"{tokens}, {cost}; reused completions are not asked again",
             f"  budget: {limits or 'no limit'}",
             *(f"  warning: {warning}" for warning in outlook.warnings),
+            *(f"  a run would refuse to begin: {reason}" for reason in outlook.refusals),
         ]
     )
 
@@ -124,4 +130,4 @@ def _expected_text(outlook: Outlook) -> str:
 
 def _model_name(settings: ModelSettings) -> str:
     file = settings.path or settings.recording or settings.script
-    return settings.id or (file.name if file else f"({settings.kind}, no id)")
+    return settings.id or (file.name if file else f"not named yet (kind {settings.kind})")

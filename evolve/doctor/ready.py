@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from evolve.assembly import make_environment
+from evolve.canaries import Canaries
 from evolve.config import Config
-from evolve.errors import ConfigError
+from evolve.errors import ConfigError, UserError
 from evolve.harness.artifact import read_harness
+from evolve.loop.session import require_committed
+from evolve.models.create import create_model
 from evolve.models.settings import ModelSettings
+from evolve.proposers.create import create_proposer
 from evolve.repository import harness_folder, open_repository
 from evolve.workspace import Workspace
 
@@ -21,20 +26,61 @@ def require_ready(config: Config, environ: Mapping[str, str]) -> None:
             money is limited and a model's price is not known.
     """
     make_environment(config.environment, config.environments.get(config.environment, {}))
-    asked = {"model": config.model}
-    if config.proposer.kind == "openai" and config.proposer.model is not None:
-        asked["proposer.model"] = config.proposer.model
-    for place, settings in asked.items():
-        if name := missing_key(settings, environ):
-            raise ConfigError(
-                f"no key for {settings.base_url}: set the variable {name} (in the environment or in .env), "
-                f"or name another one in {place}.api_key_env"
-            )
-        if config.budget.usd is not None and settings.kind == "openai" and settings.price is None:
-            raise ConfigError(
-                f"budget.usd is {config.budget.usd:g} and nothing could keep it, for what a token costs is not known: "
-                f"set {place}.price (US dollars for a million tokens), or limit budget.tokens instead"
-            )
+    for place, settings in _asked(config).items():
+        require_key(place, settings, environ)
+        require_price(place, settings, config)
+
+
+def require_key(place: str, settings: ModelSettings, environ: Mapping[str, str]) -> None:
+    """Refuse a model whose key is not set.
+
+    Args:
+        place: the table of the configuration that describes it.
+
+    Raises:
+        ConfigError: names the variable.
+    """
+    if name := missing_key(settings, environ):
+        raise ConfigError(
+            f"no key for {settings.base_url}: set the variable {name} (in the environment or in .env), "
+            f"or name another one in {place}.api_key_env"
+        )
+
+
+def require_price(place: str, settings: ModelSettings, config: Config) -> None:
+    """Refuse a limit in dollars where nobody knows what the model costs.
+
+    Args:
+        place: the table of the configuration that describes the model.
+
+    Raises:
+        ConfigError: names what would set the price, and the other limit.
+    """
+    if config.budget.usd is not None and settings.kind == "openai" and settings.price is None:
+        raise ConfigError(
+            f"budget.usd is {config.budget.usd:g} and nothing could keep it, for what a token costs is not known: "
+            f"set {place}.price (US dollars for a million tokens), or limit budget.tokens instead"
+        )
+
+
+def refusals(workspace: Workspace, config: Config, environ: Mapping[str, str], *, is_new: bool) -> tuple[str, ...]:
+    """Return why a run would refuse to begin, in its own words. Nothing is asked, started or changed.
+
+    Args:
+        is_new: whether it would be a new run, which begins with the harness that is committed now.
+    """
+    checks: list[Callable[[], object]] = [
+        *(partial(require_key, place, settings, environ) for place, settings in _asked(config).items()),
+        *(partial(require_price, place, settings, config) for place, settings in _asked(config).items()),
+        partial(create_model, config.model, environ=environ),
+        partial(create_proposer, workspace, config, environ=environ, replay=str, canaries=Canaries({})),
+    ]
+    if is_new:
+        checks += [
+            partial(require_harness, workspace, config.environment),
+            partial(_require_committed, workspace, config),
+        ]
+    return tuple(reason for check in checks for reason in _refusal(check))
 
 
 def require_harness(workspace: Workspace, environment: str) -> None:
@@ -54,3 +100,22 @@ def missing_key(settings: ModelSettings, environ: Mapping[str, str]) -> str | No
     """Return the variable that a model's key should be in and is not."""
     name = settings.api_key_env
     return name if settings.kind == "openai" and name is not None and not environ.get(name) else None
+
+
+def _asked(config: Config) -> dict[str, ModelSettings]:
+    """Return the models that a run asks, by the table of the configuration that describes each."""
+    proposer = config.proposer.model if config.proposer.kind == "openai" else None
+    return {"model": config.model, **({"proposer.model": proposer} if proposer else {})}
+
+
+def _require_committed(workspace: Workspace, config: Config) -> None:
+    with open_repository(workspace.root) as repository:
+        require_committed(repository, config.environment)
+
+
+def _refusal(check: Callable[[], object]) -> Iterator[str]:
+    """Yield what a check refuses with; nothing where it passes."""
+    try:
+        check()
+    except UserError as error:
+        yield str(error)

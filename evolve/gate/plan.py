@@ -65,11 +65,15 @@ class Plan:
 
     def __str__(self) -> str:
         return (
-            f"{self.tasks} training tasks, up to {self.max_trials} trials: a true gain of "
+            f"{self.tasks} training tasks, up to {_trials(self.max_trials)} per task and arm: a true gain of "
             f"{100 * self.smallest_gain:.1f} points is found with {TARGET_POWER:.0%} probability at a false-accept "
-            f"rate of {percent(self.alpha, 2)}; a worthless candidate takes {self.trials_if_null:.1f} trials per task "
-            f"and arm on average, that one {self.trials_if_smallest_gain:.1f}."
+            f"rate of {percent(self.alpha, 2)}. On average a worthless candidate takes {self.trials_if_null:.1f} "
+            f"trials per task and arm, one with that gain {self.trials_if_smallest_gain:.1f}."
         )
+
+
+def _trials(number: int) -> str:
+    return "1 trial" if number == 1 else f"{number} trials"
 
 
 def plan(

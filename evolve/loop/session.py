@@ -18,7 +18,7 @@ from evolve.progress import Progress, Said
 from evolve.proposers.create import create_proposer
 from evolve.protocols import Model
 from evolve.records import Json, Usage
-from evolve.repository import harness_folder
+from evolve.repository import Repository, harness_folder
 from evolve.ruler import Ruler, measure, require_unchanged
 from evolve.seal import commit_heldout, commitment_sentence
 from evolve.store import Ledger, RunEntry, RunStatus
@@ -82,6 +82,19 @@ async def run_session(
             run = _context(entry, workspace, config, held, bench, progress=progress, stop=stop)
             outcome = await _run_to_its_end(run, start.base_commit)
         return Ran(held.ledger.run(start.run_id), outcome)
+
+
+def require_committed(repository: Repository, environment: str) -> None:
+    """Refuse to begin with a harness that is not there or not committed.
+
+    Raises:
+        UserError: names the file or the folder.
+    """
+    folder = harness_folder(environment)
+    if changed := repository.changed_paths(folder):
+        raise UserError(f"{changed[0]} is not committed; commit or undo your changes in {folder} before a run")
+    if repository.harness_tree("HEAD", environment) is None:
+        raise UserError(f"there is no {folder} at HEAD; `evolve init` makes one for each environment")
 
 
 def _enter(ledger: Ledger, bench: Bench, config: Config, start: _Start, progress: Progress) -> RunEntry:
@@ -216,11 +229,7 @@ def _which_run(held: Held, config: Config, resume: str | None) -> _Start:
     repository, ledger = held.repository, held.ledger
     mine = [entry for entry in ledger.runs() if entry.environment == config.environment]
     if resume is None:
-        folder = harness_folder(config.environment)
-        if changed := repository.changed_paths(folder):
-            raise UserError(f"{changed[0]} is not committed; commit or undo your changes in {folder} before a run")
-        if repository.harness_tree("HEAD", config.environment) is None:
-            raise UserError(f"there is no {folder} at HEAD; `evolve init` makes one for each environment")
+        require_committed(repository, config.environment)
         return _Start(f"{config.environment}-{len(mine) + 1:03d}", repository.head_commit())
     if resume:
         entry = ledger.run(resume)

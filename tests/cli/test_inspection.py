@@ -172,6 +172,30 @@ def test_dry_run_and_plan_say_what_would_be_done_and_do_nothing(evolve, workspac
     assert not (workspace / ".evolve").exists()
 
 
+@pytest.mark.parametrize("command", [("plan",), ("run", "--dry-run")])
+def test_a_plan_says_what_a_run_would_refuse_for(evolve, workspace, command):
+    """Looking ahead ends with 0 where a run would not begin, and says so in the run's own words, one line each."""
+    (workspace / "harness_artifacts/household/mine.txt").write_text("x")
+    wrong = ("-C", workspace, "--set", "proposer.kind=openai")
+    ended = evolve(*command, *wrong)
+    assert ended.code == 0
+    told = [line for line in ended.out.splitlines() if line.startswith("  a run would refuse to begin: ")]
+    all_words = ("OPENAI_API_KEY", "model.id is empty", "proposer.model is not set", "mine.txt is not committed")
+    for line, words in zip(told, all_words, strict=True):
+        assert words in line
+    assert evolve("run", *wrong).err.removeprefix("evolve: ").strip() in told[0]
+    assert "model not named yet (kind openai)" in ended.out
+    assert "up to 1 trial per task and arm" in ended.out
+    assert evolve(*command, *wrong, "--json").document["refusals"] == [line.split(": ", 1)[1] for line in told]
+
+
+def test_a_plan_of_a_run_that_would_begin_names_no_refusal(evolve, workspace):
+    """Where nothing stands in the way, nothing is said to."""
+    config = ("-C", workspace, "--config", workspace / "my.toml")
+    assert evolve("plan", *config, "--json").document["refusals"] == []
+    assert "refuse" not in evolve("plan", *config).out
+
+
 def test_plan_uses_the_tokens_that_earlier_runs_measured(evolve, played):
     """After a run the plan tells tokens, and money where a price is set."""
     config = ("-C", played, "--config", played / "my.toml")

@@ -30,7 +30,7 @@ def plan(
     """Say what a run would do: tasks, trials, noise, the smallest gain it can see, what it takes and costs at most.
 
     Asks no model. Noise, requests, tokens and seconds are as measured in this workspace's earlier runs with the same
-    model, where there are any.
+    model, where there are any. What a run would refuse for as things are is said too, and is no error here.
     """
     from evolve.cli.outlook import look_ahead, outlook_text
     from evolve.cli.output import show

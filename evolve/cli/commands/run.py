@@ -57,7 +57,7 @@ def run(
     if resume and run_id:
         place, run_id = chosen_run(place, run_id, is_environment_named=env is not None)
     if dry_run:
-        outlook = look_ahead(place)
+        outlook = look_ahead(place, is_new=not resume)
         show(outlook.model_dump(mode="json"), outlook_text(outlook), as_json=as_json)
         return
     finished = run_to_its_end(place, resume=(run_id or "") if resume else None, as_json=as_json)
