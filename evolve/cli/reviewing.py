@@ -31,7 +31,7 @@ def accept(place: Place, written: Sequence[str]) -> list[Json]:
         for entry in chosen(desk.ledger, written):
             name = entry.candidate.candidate_id
             commit = take(desk.repository, desk.ledger, name, date=place.now())
-            done.append({"candidate_id": name, "commit": commit})
+            done.append({"candidate_id": name, "commit": commit, "was_rejected": entry.review is Review.REFUSED})
     return done
 
 

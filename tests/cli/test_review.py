@@ -85,8 +85,8 @@ def refusal_of(evolve, *arguments: str | Path) -> str:
     return real.err
 
 
-def test_reject_keeps_the_patch_under_a_ref_and_cannot_be_accepted_by_mistake(evolve, workspace):
-    """A refused candidate no longer waits; its ref is there; a taken one cannot be refused."""
+def test_reject_keeps_the_patch_under_a_ref_and_a_change_of_mind_is_told(evolve, workspace):
+    """A refused candidate no longer waits; its ref is there; taken after all, that is said; a taken one stays."""
     first, second = add_accepted(workspace, 2)
     assert evolve("reject", second, "-C", workspace).code == 0
     assert [
@@ -96,6 +96,7 @@ def test_reject_keeps_the_patch_under_a_ref_and_cannot_be_accepted_by_mistake(ev
         assert repository.resolve(f"refs/evolve/candidates/{second}")
     evolve("accept", first, "-C", workspace)
     assert evolve("reject", first, "-C", workspace).code == 2
+    assert "and was rejected before" in evolve("accept", second, "-C", workspace).out
 
 
 def test_gate_s_rejection_cannot_be_accepted(evolve, played):

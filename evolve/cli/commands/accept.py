@@ -19,7 +19,8 @@ def accept(
 ) -> None:
     """Commit candidates that the gate accepted onto your branch, with their evidence as trailers.
 
-    Each must have been tested against the harness that you have now; your uncommitted changes are never touched.
+    Each must have been tested against the harness that you have now; your uncommitted changes are never touched. One
+    that you rejected may still be accepted.
     """
     from evolve.cli.output import show
     from evolve.cli.place import find_place
@@ -33,5 +34,9 @@ def accept(
         show({"would_accept": would}, text, as_json=as_json)
         return
     done = accept_them(place, candidates)
-    text = "\n".join(f"{one['candidate_id']} is commit {one['commit'][:12]} on your branch" for one in done)
+    text = "\n".join(
+        f"{one['candidate_id']} is commit {one['commit'][:12]} on your branch"
+        + (", and was rejected before" if one["was_rejected"] else "")
+        for one in done
+    )
     show({"accepted": done}, text, as_json=as_json)
