@@ -94,7 +94,7 @@ class Crashes:
     def full_disk(self, trial: Trial) -> tuple[int | None, str, list[str]]:
         """Fill the disk at a point; return how the command ended, and what is not as in the undisturbed story."""
         place = self._from_snapshot(trial.step)
-        name, op = trial.name.split("/")
+        name, _, op = trial.name.rpartition("/")  # a name may have one of its own
         ended = self._tell(place, LAST, FullDisk([(name, op)]))
         return ended.code, ended.said, self._compare(place)
 
