@@ -74,6 +74,11 @@ def require_sealed(ledger: Ledger, environment: Environment, options: Json, froz
             f"the ledger does not know {frozen.name!r} of {name} as tag {frozen.tag} seals it; restore the ledger from "
             "a copy, or freeze the harness under a new name"
         )
+    if frozen.manifest.get("heldout_commitment", "") is None:
+        raise SealError(
+            f"{frozen.name!r} of {name} was frozen where the held-out data was not, so nothing says which tasks it is "
+            "for; freeze the harness here under a new name"
+        )
     commitment = commit_heldout(ledger, environment, options)
     if commitment is None:
         raise SealError(f"the held-out data of {name} is not on this machine; `evolve bench fetch` says what brings it")

@@ -130,6 +130,10 @@ def start_workspace(
         return _start_in(root, files, date)
     draft = root.with_name(f".{root.name}.new")
     remove_folder(draft)
+    try:
+        draft.mkdir(parents=True)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise UserError(f"{root} cannot be made ({error.strerror}); name another folder") from error
     commit = _start_in(draft, files, date)
     draft.rename(root)
     return commit

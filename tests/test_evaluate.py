@@ -336,6 +336,7 @@ def test_a_deleted_ledger_does_not_make_the_next_look_the_first(looked: Workspac
 
 
 CHANGED: dict[str, Json] = {
+    "frozen without the held-out tasks": {"heldout_commitment": None},
     "held-out tasks": {"heldout_commitment": "0" * 64},
     "the environment": {"environment": {"digest": "0" * 64}},
 }

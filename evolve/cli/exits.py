@@ -19,6 +19,7 @@ def run_command(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; nothing but SystemExit gets out."""
     from evolve.cli.app import command
 
+    _fill_closed_streams()
     try:
         command()(list(arguments), prog_name="evolve")
     except SystemExit as end:
@@ -29,6 +30,18 @@ def run_command(arguments: Sequence[str]) -> int:
             traceback.print_exception(error)
         return exit_code(error)
     return DONE
+
+
+def _fill_closed_streams() -> None:
+    """Put the null device in place of standard streams that are closed, lest a file that is opened takes their number.
+
+    What goes to standard error is lost then, as was asked for; a result for standard output stays an error.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  for as long as the process lives
 
 
 def exit_code(error: BaseException) -> int:

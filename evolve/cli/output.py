@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from evolve.classify.excerpt import is_seen
+from evolve.errors import InfrastructureError
 from evolve.records import Json
 
 SCHEMA_VERSION = 1
@@ -81,7 +82,9 @@ def count(number: int, noun: str) -> str:
 
 
 def _write(text: str) -> None:
-    """Write to standard output; a reader who has seen enough is no error."""
+    """Write to standard output; a reader who has seen enough is no error, a result that nobody can see is one."""
+    if sys.stdout is None:  # closed before evolve began
+        raise InfrastructureError("standard output is closed, so nothing can be shown; open it or name a file")
     try:
         print(text, flush=True)
     except BrokenPipeError:

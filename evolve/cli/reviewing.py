@@ -49,6 +49,7 @@ def accept_preview(place: Place, written: Sequence[str]) -> list[Json]:
         {
             "candidate_id": entry.candidate.candidate_id,
             "state": entry.state.value,
+            "was_rejected": entry.review is Review.REFUSED,
             "message": commit_message(entry.candidate),
             "diff": candidate_diff(place, entry.candidate),
         }

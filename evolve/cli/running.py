@@ -9,7 +9,7 @@ from evolve.cli.output import say, show
 from evolve.cli.pick import pick_run
 from evolve.cli.place import Place, inspecting, reading, wait_for, writing
 from evolve.cli.run_text import run_document, run_text
-from evolve.doctor import require_harness, require_ready
+from evolve.doctor import require_startable
 from evolve.errors import EvolveError
 from evolve.loop.accept import take_all
 from evolve.loop.session import run_session
@@ -35,9 +35,7 @@ def run_to_its_end(place: Place, *, resume: str | None, as_json: bool) -> RunEnt
     Raises:
         EvolveError: it ended early.
     """
-    require_ready(place.config, place.environ)
-    if resume is None:
-        require_harness(place.workspace, place.config.environment)
+    require_startable(place.workspace, place.config, place.environ, is_new=resume is None)
     try:
         with live_progress() as progress:
             ran = wait_for(

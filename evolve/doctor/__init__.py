@@ -2,6 +2,6 @@
 
 from evolve.doctor.examine import examine
 from evolve.doctor.finding import Finding
-from evolve.doctor.ready import refusals, require_harness, require_ready
+from evolve.doctor.ready import refusals, require_ready, require_startable
 
-__all__ = ["Finding", "examine", "refusals", "require_harness", "require_ready"]
+__all__ = ["Finding", "examine", "refusals", "require_ready", "require_startable"]

@@ -63,12 +63,30 @@ def require_price(place: str, settings: ModelSettings, config: Config) -> None:
         )
 
 
+def require_startable(workspace: Workspace, config: Config, environ: Mapping[str, str], *, is_new: bool) -> None:
+    """Refuse to begin a run that could not go on, before anything of it is on record.
+
+    Raises:
+        UserError: the first of what `refusals` names, or the environment is not installed.
+    """
+    require_ready(config, environ)
+    for check in _checks(workspace, config, environ, is_new=is_new):
+        check()
+
+
 def refusals(workspace: Workspace, config: Config, environ: Mapping[str, str], *, is_new: bool) -> tuple[str, ...]:
     """Return why a run would refuse to begin, in its own words. Nothing is asked, started or changed.
 
     Args:
         is_new: whether it would be a new run, which begins with the harness that is committed now.
     """
+    checks = _checks(workspace, config, environ, is_new=is_new)
+    return tuple(reason for check in checks for reason in _refusal(check))
+
+
+def _checks(
+    workspace: Workspace, config: Config, environ: Mapping[str, str], *, is_new: bool
+) -> list[Callable[[], object]]:
     checks: list[Callable[[], object]] = [
         *(partial(require_key, place, settings, environ) for place, settings in _asked(config).items()),
         *(partial(require_price, place, settings, config) for place, settings in _asked(config).items()),
@@ -80,7 +98,7 @@ def refusals(workspace: Workspace, config: Config, environ: Mapping[str, str], *
             partial(require_harness, workspace, config.environment),
             partial(_require_committed, workspace, config),
         ]
-    return tuple(reason for check in checks for reason in _refusal(check))
+    return checks
 
 
 def require_harness(workspace: Workspace, environment: str) -> None:

@@ -49,6 +49,43 @@ def test_missing_key_is_found_before_anything_begins(evolve, workspace):
     assert evolve("runs", "list", "-C", workspace, "--json").document["runs"] == []
 
 
+def test_what_a_run_lacks_is_told_before_it_is_on_record(evolve, workspace):
+    """A proposer without its model, a variable that is no text: refused with 2, and no run is left behind."""
+    words = ("-C", workspace, "--config", workspace / "my.toml")
+    assert_refused(evolve("run", *words, "--set", "proposer.kind=openai"), 2, "proposer.model")
+    assert evolve("runs", "list", "-C", workspace, "--json").document["runs"] == []
+    command = [sys.executable, "-m", "evolve", "config", "show", "-C", str(workspace)]
+    environ = {**os.environb, b"EVOLVE_MODEL__ID": b"\xff\xfe"}
+    ended = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert (ended.returncode, "EVOLVE_MODEL__ID" in ended.stderr) == (2, True), ended.stderr
+
+
+def test_a_folder_that_cannot_be_made_is_the_users_error(evolve, tmp_path):
+    """Below a file there is no folder; init and demo say so."""
+    (tmp_path / "file").write_text("x")
+    assert_refused(evolve("init", tmp_path / "file" / "x"), 2, "cannot be made")
+    assert_refused(evolve("demo", "--into", tmp_path / "file" / "x"), 2, "cannot be made")
+
+
+def test_closed_standard_error_is_no_fault(played):
+    """What goes to standard error is lost, as was asked for; the result stands on standard output."""
+    command = [
+        "bash",
+        "-c",
+        'exec "$@" 2>&-',
+        "bash",
+        sys.executable,
+        "-m",
+        "evolve",
+        "runs",
+        "list",
+        "-C",
+        str(played),
+    ]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, "household-001" in ended.stdout) == (0, True)
+
+
 def test_a_budget_of_money_without_a_price_is_refused(evolve, workspace):
     """Where nobody knows what a token costs a limit in dollars limits nothing; one in tokens does."""
     (workspace / ".env").write_text("OPENAI_API_KEY=x\n")

@@ -192,6 +192,10 @@ def test_a_result_that_could_not_be_shown_is_shown_again_as_the_same_look(evolve
     with Path("/dev/full").open("w") as nowhere:
         ended = subprocess.run(command, stdout=nowhere, stderr=subprocess.PIPE, text=True, check=False)
     assert (ended.returncode, "Traceback" in ended.stderr) == (4, False), ended.stderr
+    closed = subprocess.run(
+        ["bash", "-c", 'exec "$@" >&-', "bash", *command], stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert (closed.returncode, "standard output is closed" in closed.stderr) == (4, True), closed.stderr
     shown = evolve("evaluate", "v1", *config, "--json").document
     assert (shown["look"]["number"], shown["earlier_looks"]) == (1, [])
     assert evolve("evaluate", "v1", *config, "--json").document["look"]["number"] == 2

@@ -30,7 +30,11 @@ def accept(
     place = find_place(workspace)
     if dry_run:
         would = accept_preview(place, candidates)
-        text = "\n\n".join(f"{c['candidate_id']} ({c['state']}):\n{c['message']}\n\n{c['diff']}" for c in would)
+        text = "\n\n".join(
+            f"{c['candidate_id']} ({'rejected by you before' if c['was_rejected'] else c['state']}):\n"
+            f"{c['message']}\n\n{c['diff']}"
+            for c in would
+        )
         show({"would_accept": would}, text, as_json=as_json)
         return
     done = accept_them(place, candidates)
