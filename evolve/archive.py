@@ -101,12 +101,11 @@ class Archive:
                 waiting.written.set_result(None) if wrong is None else waiting.written.set_exception(wrong)
 
     def _enter_new(self, batch: Sequence[_Waiting]) -> None:
-        lines = {id(waiting): line for waiting in batch if (line := self._line_of(waiting)) is not None}
-        places = dict(zip(lines, self._traces.append_lines(list(lines.values())), strict=True))
+        fit = [(waiting, line) for waiting in batch if (line := self._line_of(waiting)) is not None]
+        places = self._traces.append_lines([line for _, line in fit])
         by_enter: dict[Enter, list[EpisodeUse]] = {}
-        for waiting in batch:
-            if id(waiting) in places:
-                by_enter.setdefault(waiting.enter, []).append(waiting.at(places[id(waiting)]))
+        for (waiting, _), place in zip(fit, places, strict=True):
+            by_enter.setdefault(waiting.enter, []).append(waiting.at(place))
         with self._ledger.together():
             for enter, uses in by_enter.items():
                 enter(self._ledger, uses)

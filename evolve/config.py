@@ -213,8 +213,11 @@ def _from_environ(environ: Mapping[str, str]) -> Iterator[Layered]:
     for name, text in environ.items():
         key = name.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
         if name.startswith(ENVIRONMENT_PREFIX) and key.partition(".")[0] in Config.model_fields:
-            if not text.isprintable() and any("\ud800" <= character <= "\udfff" for character in text):
-                raise ConfigError(f"the variable {name} holds bytes that are no UTF-8; set it again, or unset it")
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                words = f"the variable {name} holds bytes that are no UTF-8; set it again, or unset it"
+                raise ConfigError(words) from None
             yield Layered(name, {key: _parse_value(text)})
 
 

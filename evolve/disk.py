@@ -1,4 +1,4 @@
-"""What a disk that refuses means to a user: one sentence for each kind of refusal."""
+"""Writing whole or not at all, and what a disk that refuses means to a user: a sentence for each kind of refusal."""
 
 from __future__ import annotations
 
@@ -23,6 +23,25 @@ MENDING = {
 def in_words(error: OSError) -> str:
     """Return what a failed call on a file means, and what mends it where that is known."""
     return MENDING.get(error.errno or 0) or f"{error.strerror or error}; check the path and the disk"
+
+
+def append_whole(descriptor: int, content: bytes, *, end: int) -> None:
+    """Write at the end of a file, all of it or nothing: what the disk took of it is taken back.
+
+    Args:
+        end: the size of the file before.
+
+    Raises:
+        OSError: the disk did not take it.
+    """
+    try:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+    except OSError:
+        with suppress(OSError):
+            os.ftruncate(descriptor, end)
+        raise
 
 
 def why_unwritable(folder: Path) -> OSError | None:

@@ -11,7 +11,7 @@ import fcntl
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ import orjson
 from pydantic import ValidationError
 
 from evolve.canaries import Canaries
-from evolve.disk import in_words
+from evolve.disk import append_whole, in_words
 from evolve.errors import StoreError
 from evolve.records import Episode, Split
 from evolve.secrets import may_hold_secret, scrub
@@ -87,7 +87,7 @@ class Traces:
                 for number in numbers:
                     offsets[number] = end
                     end += len(lines[number].text)
-                _write_all(file, b"".join(lines[number].text for number in numbers), begin)
+                append_whole(file, b"".join(lines[number].text for number in numbers), end=begin)
                 os.fsync(file)
         return [Place(line.path, offsets[number]) for number, line in enumerate(lines)]
 
@@ -169,18 +169,6 @@ def _drop_torn_line(file: int) -> int:
     if end < size:
         os.ftruncate(file, end)
     return end
-
-
-def _write_all(file: int, lines: bytes, begin: int) -> None:
-    """Write lines at the end of a file, or take back what the disk took of them: all that follows `begin`."""
-    try:
-        rest = memoryview(lines)
-        while rest:
-            rest = rest[os.write(file, rest) :]
-    except OSError:
-        with suppress(OSError):
-            os.ftruncate(file, begin)
-        raise
 
 
 @contextmanager

@@ -7,18 +7,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from evolve.cli.output import count
-from evolve.cli.place import Place, find_place, in_workspace, wait_for
+from evolve.cli.place import Place, find_place, wait_for, workspace_around
 from evolve.config import Config
 from evolve.doctor import Finding, examine
 from evolve.errors import ConfigError
-from evolve.workspace import Workspace, find_workspace
 
 
 def look_around(
     start: Path | None, *, file: Path | None, assignments: list[str] | None, is_offline: bool
 ) -> list[Finding]:
     """Examine the machine and, where there is one, the workspace."""
-    workspace = _workspace(start)
+    workspace = workspace_around(start)
     if workspace is None:
         none = Finding(name="workspace", status="warn", detail="not in one", mend="evolve init PATH")
         return [*wait_for(examine(None, Config(), os.environ, is_offline=is_offline)), none]
@@ -45,7 +44,3 @@ def _lines(finding: Finding, width: int) -> Iterator[str]:
     yield f"{'absent' if is_optional else finding.status:<8} {finding.name:<{width}}  {finding.detail}"
     if finding.mend:
         yield f"{'':<{width + 9}}  → {finding.mend}"
-
-
-def _workspace(start: Path | None) -> Workspace | None:
-    return find_workspace(start or Path.cwd()) if start is not None or in_workspace(Path.cwd()) else None

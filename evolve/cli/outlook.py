@@ -130,4 +130,5 @@ def _expected_text(outlook: Outlook) -> str:
 
 def _model_name(settings: ModelSettings) -> str:
     file = settings.path or settings.recording or settings.script
-    return settings.id or (file.name if file else f"not named yet (kind {settings.kind})")
+    name = settings.id or (file.name if file else f"not named yet (kind {settings.kind})")
+    return f"{name} (recorded)" if settings.kind == "recorded" else name

@@ -84,7 +84,7 @@ def count(number: int, noun: str) -> str:
 def _write(text: str) -> None:
     """Write to standard output; a reader who has seen enough is no error, a result that nobody can see is one."""
     if sys.stdout is None:  # closed before evolve began
-        raise InfrastructureError("standard output is closed, so nothing can be shown; open it or name a file")
+        raise InfrastructureError("standard output is closed, so nothing can be shown; open it, or send it to a file")
     try:
         print(text, flush=True)
     except BrokenPipeError:

@@ -63,18 +63,23 @@ def configuration(start: Path | None, *, file: Path | None, assignments: list[st
     Raises:
         UserError: `start` is in no workspace, or the configuration is wrong.
     """
-    if start is not None or in_workspace(Path.cwd()):
-        return find_place(start, file=file, assignments=assignments).config
-    return load_config(None, file=file, environ=os.environ, assignments=tuple(assignments or ())).config
+    if workspace_around(start) is None:
+        return load_config(None, file=file, environ=os.environ, assignments=tuple(assignments or ())).config
+    return find_place(start, file=file, assignments=assignments).config
 
 
-def in_workspace(folder: Path) -> bool:
-    """Tell whether a folder is in a workspace."""
+def workspace_around(start: Path | None) -> Workspace | None:
+    """Return the workspace that holds `start`; where none is named that of the current folder, or None.
+
+    Raises:
+        UserError: the folder that is named is in no workspace.
+    """
+    if start is not None:
+        return find_workspace(start)
     try:
-        find_workspace(folder)
+        return find_workspace(Path.cwd())
     except UserError:
-        return False
-    return True
+        return None
 
 
 @contextmanager

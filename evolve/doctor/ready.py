@@ -67,11 +67,12 @@ def require_startable(workspace: Workspace, config: Config, environ: Mapping[str
     """Refuse to begin a run that could not go on, before anything of it is on record.
 
     Raises:
-        UserError: the first of what `refusals` names, or the environment is not installed.
+        UserError: as `require_ready`; the proposer cannot be made, or a new run's harness does not read.
     """
     require_ready(config, environ)
-    for check in _checks(workspace, config, environ, is_new=is_new):
-        check()
+    _require_proposer(workspace, config, environ)
+    if is_new:
+        require_harness(workspace, config.environment)
 
 
 def refusals(workspace: Workspace, config: Config, environ: Mapping[str, str], *, is_new: bool) -> tuple[str, ...]:
@@ -80,25 +81,18 @@ def refusals(workspace: Workspace, config: Config, environ: Mapping[str, str], *
     Args:
         is_new: whether it would be a new run, which begins with the harness that is committed now.
     """
-    checks = _checks(workspace, config, environ, is_new=is_new)
-    return tuple(reason for check in checks for reason in _refusal(check))
-
-
-def _checks(
-    workspace: Workspace, config: Config, environ: Mapping[str, str], *, is_new: bool
-) -> list[Callable[[], object]]:
     checks: list[Callable[[], object]] = [
         *(partial(require_key, place, settings, environ) for place, settings in _asked(config).items()),
         *(partial(require_price, place, settings, config) for place, settings in _asked(config).items()),
         partial(create_model, config.model, environ=environ),
-        partial(create_proposer, workspace, config, environ=environ, replay=str, canaries=Canaries({})),
+        partial(_require_proposer, workspace, config, environ),
     ]
     if is_new:
         checks += [
             partial(require_harness, workspace, config.environment),
             partial(_require_committed, workspace, config),
         ]
-    return checks
+    return tuple(reason for check in checks for reason in _refusal(check))
 
 
 def require_harness(workspace: Workspace, environment: str) -> None:
@@ -124,6 +118,10 @@ def _asked(config: Config) -> dict[str, ModelSettings]:
     """Return the models that a run asks, by the table of the configuration that describes each."""
     proposer = config.proposer.model if config.proposer.kind == "openai" else None
     return {"model": config.model, **({"proposer.model": proposer} if proposer else {})}
+
+
+def _require_proposer(workspace: Workspace, config: Config, environ: Mapping[str, str]) -> None:
+    create_proposer(workspace, config, environ=environ, replay=str, canaries=Canaries({}))
 
 
 def _require_committed(workspace: Workspace, config: Config) -> None:

@@ -11,7 +11,6 @@ import hashlib
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import NamedTuple
 
 import orjson
 
-from evolve.disk import in_words
+from evolve.disk import append_whole, in_words
 from evolve.errors import StoreError
 from evolve.models.budget import Budget, estimate
 from evolve.models.settings import Price
@@ -132,14 +131,10 @@ class CompletionCache:
         return stored
 
     def _append(self, line: bytes) -> None:
-        """Write a line, or take its beginning back: the next line must not follow half of this one."""
+        """Write a line, or none of it: the next line must not follow half of this one."""
         try:
-            rest = memoryview(line)
-            while rest:
-                rest = rest[self._file.write(rest) :]
+            append_whole(self._file.fileno(), line, end=self._end)
         except OSError as error:
-            with suppress(OSError):
-                self._file.truncate(self._end)
             raise StoreError(f"the completion cache {self.path}: {in_words(error)}") from error
         self._end += len(line)
 

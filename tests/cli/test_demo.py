@@ -71,6 +71,7 @@ def test_the_demo_can_be_done_step_by_step(played: Played, evolve, tmp_path: Pat
     """`init --recorded` makes a workspace whose run is the demo's; the demo's own one has its settings beside it."""
     into = tmp_path / "steps"
     assert evolve("init", into, "--recorded", "--env", "service_desk").code == 0
+    assert "(recorded)" in evolve("plan", "-C", into).out
     assert evolve("run", "-C", into, "--iterations", "1").code == 0
     shown = evolve("runs", "show", "-C", into)
     assert "answered by a recording" in shown.out

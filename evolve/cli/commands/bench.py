@@ -36,7 +36,8 @@ def info(
 
     chosen = configuration(workspace, file=config, assignments=assignments)
     names = [name] if name else benchmark_names()
-    states = [state_of(found, options_of(found, one, chosen, data)) for one in names for found in [find_benchmark(one)]]
+    found = {one: find_benchmark(one) for one in names}
+    states = [state_of(benchmark, options_of(benchmark, one, chosen, data)) for one, benchmark in found.items()]
     documents = [{**state.model_dump(mode="json"), "is_ready": state.is_ready} for state in states]
     text = state_text(states[0]) if name else states_text(states)
     show({"benchmarks": documents}, text, as_json=as_json)
