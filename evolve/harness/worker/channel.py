@@ -37,6 +37,7 @@ class Channel:
         self._connection = connection
         self._loop = asyncio.get_running_loop()
         self._unsent = memoryview(b"")
+        self._awaits_room = False
         self._buffer = bytearray()
         self._expected: asyncio.Future[bytes] = self._loop.create_future()
         self._expected.cancel()  # nothing is expected yet
@@ -103,8 +104,10 @@ class Channel:
             return
         self._unsent = self._unsent[sent:]
         if self._unsent:
+            self._awaits_room = True
             self._loop.add_writer(self._connection, self._send)
-        else:
+        elif self._awaits_room:
+            self._awaits_room = False
             self._loop.remove_writer(self._connection)
 
     def _receive(self) -> None:

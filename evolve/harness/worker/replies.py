@@ -35,6 +35,7 @@ MAY_RETURN = {
 RANKS = {strength.value: strength.rank for strength in Strength}
 """How far a kind of outcome goes: outcomes that change something bear the name of the strength they need."""
 
+ANSWER = {"id", "outcomes"}
 PASS = {"kind": "pass"}
 FAULTS = frozenset(get_args(FaultKind))
 
@@ -97,7 +98,7 @@ def replies_of(
     """
     message = _object(line)
     outcomes = message.get("outcomes")
-    if set(message) != {"id", "outcomes"} or message["id"] != number or not isinstance(outcomes, list):
+    if message.keys() != ANSWER or message["id"] != number or not isinstance(outcomes, list):
         raise Broken("nonsense", "the worker's answer is not to the question asked")
     if not 0 < len(outcomes) <= len(units):
         raise Broken("nonsense", f"{len(outcomes)} outcomes of {len(units)} rules")
@@ -132,7 +133,7 @@ def _reply(raw: Any, rule: RuleDeclaration) -> RuleReply:
         return RuleReply(rule.id, "pass")
     kind = raw.get("kind") if isinstance(raw, dict) else None
     expected = KEYS.get(kind) if isinstance(kind, str) else None
-    if expected is None or set(raw) != {"kind", *expected}:
+    if expected is None or raw.keys() != expected.keys() | {"kind"}:
         return RuleReply.of_fault(rule.id, "nonsense", "the outcome has unknown or missing parts")
     if any(type(raw[key]) is not kind_of for key, kind_of in expected.items()) or not _is_modest(raw):
         return RuleReply.of_fault(rule.id, "nonsense", "the outcome has parts of a wrong type or size")

@@ -16,6 +16,8 @@ from evolve.harness.worker.child.sandbox import CHANNEL
 from evolve.rules import Block, Call, Force, Note, Pass, PastStep, Probe, Rewrite, Tool, View
 
 T = TypeVar("T")
+_DECODER = json.JSONDecoder()
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 Json = dict[str, Any]
 MAX_OUTCOME_BYTES = 64 * 1024
 RETRY_S = 0.05
@@ -46,7 +48,7 @@ def serve(channel: Iterator[bytes]) -> None:
         rules = _load_and_tell(first["sources"], first["load_cpu_s"])
         episode = Episode(first["opening"], rules, first["call_cpu_s"])
         for later in channel:
-            write(episode.answer(json.loads(later)))
+            write(episode.answer(_DECODER.decode(later.decode())))
 
 
 def _load_and_tell(sources: dict[str, str], cpu_s: float) -> dict[str, Rule]:
@@ -140,7 +142,7 @@ def _outcome_of(rule: Rule, view: View) -> tuple[str, str]:
         return PASSED
     outcome = encode(returned)
     try:
-        text = json.dumps(outcome, ensure_ascii=False, allow_nan=False)
+        text = _ENCODER.encode(outcome)
         size = len(text.encode())
     except ValueError as error:  # a lone surrogate is one
         raise Nonsense(f"returned text that is not valid Unicode ({error.__class__.__name__})") from None
