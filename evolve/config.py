@@ -1,6 +1,7 @@
 """Loads, merges, validates and digests a configuration. Every value knows where it came from.
 
-From strong to weak: flag, `--set key.path=value`, EVOLVE_* environment, `--config` file, evolve.toml, default.
+From strong to weak: flag, `--set key.path=value`, what a resumed run was told, EVOLVE_* environment, `--config` file,
+evolve.toml, default.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from types import NoneType
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import to_jsonable_python
 
 from evolve.errors import ConfigError
 from evolve.gate.budget import Policy
@@ -23,6 +25,7 @@ from evolve.records import Strength, digest_of
 
 ENVIRONMENT_PREFIX = "EVOLVE_"
 FILE_NAME = "evolve.toml"
+BEGAN = "the run's own options"
 
 
 class Section(BaseModel):
@@ -129,10 +132,15 @@ class Config(Section):
 
 @dataclass(frozen=True)
 class Loaded:
-    """A validated configuration and the source of each value that is not a default, by dotted key."""
+    """A validated configuration, and the source of each value that is not a default, by dotted key.
+
+    `options` are the values that were told on the command line, now or when the run that goes on began, as JSON; those
+    of the ledger are left out, for its URL may hold a password.
+    """
 
     config: Config
     sources: Mapping[str, str]
+    options: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -150,6 +158,7 @@ def load_config(
     environ: Mapping[str, str] | None = None,
     assignments: tuple[str, ...] = (),
     flags: Mapping[str, Any] | None = None,
+    began_with: Mapping[str, Any] | None = None,
 ) -> Loaded:
     """Merge all sources and validate.
 
@@ -160,21 +169,27 @@ def load_config(
         assignments: `key.path=value` texts of --set; values are TOML, bare words are strings.
             From any source an empty text is "not set" where a key may be that.
         flags: dotted keys given as command line flags.
+        began_with: the `options` that a run began with which goes on now; what is told now outranks them.
 
     Raises:
         ConfigError: names the key, its source and what is wrong.
     """
     layers = [Layered(str(path), _flatten(_read_toml(path))) for path in _files(workspace, file)]
+    told = {str(file), BEGAN, "--set", "flag"}
+    renewed = {key for layer in layers if layer.name == str(file) for key in layer.values}
     layers.extend(_from_environ(environ or {}))
+    layers.append(Layered(BEGAN, {k: v for k, v in (began_with or {}).items() if k not in renewed}))
     layers.append(Layered("--set", dict(_parse_assignment(text) for text in assignments)))
     layers.append(Layered("flag", {k: v for k, v in (flags or {}).items() if v is not None}))
     merged: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for layer in layers:
         for key, value in layer.values.items():
             _place(merged, key, value, layer.name)
-            sources[key] = layer.name
-    return Loaded(_validate(merged, sources), sources)
+            values[key], sources[key] = value, layer.name
+    options = {key: value for key, value in values.items() if sources[key] in told and not key.startswith("ledger.")}
+    return Loaded(_validate(merged, sources), sources, to_jsonable_python(options))
 
 
 def flat_values(config: Config) -> dict[str, Any]:

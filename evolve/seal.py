@@ -54,6 +54,17 @@ def commit_heldout(ledger: Ledger, environment: Environment, options: Json) -> C
     return None if digest is None else ledger.commit_heldout(environment.card.name, options, digest)
 
 
+def require_heldout(ledger: Ledger, environment: Environment, options: Json) -> None:
+    """Compare the held-out split as `commit_heldout` does, and commit to nothing.
+
+    Raises:
+        SealError: as `commit_heldout`.
+    """
+    digest = environment.heldout_digest()
+    if digest is not None:
+        ledger.require_heldout(environment.card.name, options, digest)
+
+
 def commitment_sentence(environment: str, commitment: CommitmentEntry | None) -> str:
     """Say which held-out split it is, for people to keep."""
     if commitment is None:

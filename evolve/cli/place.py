@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,12 +24,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Place:
-    """A workspace with its configuration; `environ` holds the variables of .env too."""
+    """A workspace with its configuration; `environ` holds the variables of .env too, `options` what was told here."""
 
     workspace: Workspace
     config: Config
     sources: Mapping[str, str]
     environ: Mapping[str, str]
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def now(self) -> datetime:
         """Return the time that is written into commits and rows."""
@@ -42,8 +43,9 @@ def find_place(
     file: Path | None = None,
     assignments: list[str] | None = None,
     flags: Mapping[str, Any] | None = None,
+    began_with: Mapping[str, Any] | None = None,
 ) -> Place:
-    """Find the workspace that holds `start` (None: the current folder) and read its configuration.
+    """Find the workspace that holds `start` (None: the current folder) and read its configuration; see `load_config`.
 
     Raises:
         UserError: there is none, or the configuration is wrong.
@@ -53,8 +55,15 @@ def find_place(
         raise UserError(f"{folder} is not a folder; --workspace names a workspace or a folder in one")
     workspace = find_workspace(folder)
     environ = with_dotenv(os.environ, workspace.root / ".env")
-    loaded = load_config(workspace.root, file=file, environ=environ, assignments=tuple(assignments or ()), flags=flags)
-    return Place(workspace, loaded.config, loaded.sources, environ)
+    loaded = load_config(
+        workspace.root,
+        file=file,
+        environ=environ,
+        assignments=tuple(assignments or ()),
+        flags=flags,
+        began_with=began_with,
+    )
+    return Place(workspace, loaded.config, loaded.sources, environ, loaded.options)
 
 
 def configuration(start: Path | None, *, file: Path | None, assignments: list[str] | None) -> Config:

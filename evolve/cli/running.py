@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from evolve.assembly import environment_maker
 from evolve.cli.live import live_progress
 from evolve.cli.output import say, show
 from evolve.cli.pick import pick_run
@@ -12,25 +11,33 @@ from evolve.cli.run_text import run_document, run_text
 from evolve.doctor import require_startable
 from evolve.errors import EvolveError
 from evolve.loop.accept import take_all
-from evolve.loop.session import run_session
+from evolve.loop.session import latest_unfinished, run_session
+from evolve.records import Json
 from evolve.store import RunEntry
 
 
-def chosen_run(place: Place, written: str, *, is_environment_named: bool) -> tuple[Place, str]:
-    """Return the run that is meant, and the place with that run's environment where no other was named."""
+def run_to_resume(place: Place, written: str | None, *, environment: str | None) -> tuple[str, Json]:
+    """Return the run to go on with, and the options that it was given.
+
+    Args:
+        written: what was written for its id; None means the latest that is not done.
+        environment: the one that was named; None means any.
+
+    Raises:
+        UserError: there is none, or no such environment.
+    """
+    if environment is not None:
+        environment_maker(environment)
     with inspecting(place) as ledger:
-        entry = pick_run(ledger, written)
-    if is_environment_named:
-        return place, entry.run_id
-    config = place.config.model_copy(update={"environment": entry.environment})
-    return replace(place, config=config), entry.run_id
+        entry = pick_run(ledger, written) if written else latest_unfinished(ledger, environment)
+        return entry.run_id, {"environment": entry.environment, **ledger.run_options(entry.run_id)}
 
 
 def run_to_its_end(place: Place, *, resume: str | None, as_json: bool) -> RunEntry:
     """Start or resume a run, and print what is on record of it also where it ended early.
 
     Args:
-        resume: as `run_session` takes it.
+        resume: the run to go on with; None starts a new one.
 
     Raises:
         EvolveError: it ended early.
@@ -39,7 +46,14 @@ def run_to_its_end(place: Place, *, resume: str | None, as_json: bool) -> RunEnt
     try:
         with live_progress() as progress:
             ran = wait_for(
-                run_session(place.workspace, place.config, resume=resume, environ=place.environ, progress=progress)
+                run_session(
+                    place.workspace,
+                    place.config,
+                    resume=resume,
+                    options=dict(place.options),
+                    environ=place.environ,
+                    progress=progress,
+                )
             )
     except EvolveError as error:
         _show_ended(place, str(error), as_json=as_json)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from evolve.assembly import make_environment
-from evolve.cli.place import Place, writing
+from evolve.cli.place import Place, reading, writing
 from evolve.freeze import freeze_head, freeze_preview
 from evolve.records import FrozenHarness, Json
 from evolve.repository import open_repository
+from evolve.seal import require_heldout
 
 
 def freeze_committed(place: Place, environment: str, name: str) -> FrozenHarness:
@@ -18,7 +19,15 @@ def freeze_committed(place: Place, environment: str, name: str) -> FrozenHarness
 
 
 def would_freeze(place: Place, environment: str, name: str) -> Json:
-    """Return what a freeze would seal."""
-    make_environment(environment, place.config.environments.get(environment, {}))
+    """Return what a freeze would seal.
+
+    Raises:
+        SealError: it would be refused, for its held-out tasks are not those of the commitment.
+    """
+    options = place.config.environments.get(environment, {})
+    made = make_environment(environment, options)
+    with reading(place) as ledger:
+        if ledger is not None:
+            require_heldout(ledger, made, options)
     with open_repository(place.workspace.root) as repository:
         return freeze_preview(repository, environment, name)

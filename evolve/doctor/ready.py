@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from evolve.assembly import make_environment
+from evolve.assembly import make_environment, open_ledger
 from evolve.canaries import Canaries
 from evolve.config import Config
 from evolve.errors import ConfigError, UserError
@@ -13,8 +13,10 @@ from evolve.harness.artifact import read_harness
 from evolve.loop.session import require_committed
 from evolve.models.create import create_model
 from evolve.models.settings import ModelSettings
+from evolve.proposers.command import CommandProposer
 from evolve.proposers.create import create_proposer
 from evolve.repository import harness_folder, open_repository
+from evolve.seal import require_heldout
 from evolve.workspace import Workspace
 
 
@@ -67,7 +69,8 @@ def require_startable(workspace: Workspace, config: Config, environ: Mapping[str
     """Refuse to begin a run that could not go on, before anything of it is on record.
 
     Raises:
-        UserError: as `require_ready`; the proposer cannot be made, or a new run's harness does not read.
+        UserError: as `require_ready`; the proposer cannot be made, its program is not installed, or a new run's
+            harness does not read.
     """
     require_ready(config, environ)
     _require_proposer(workspace, config, environ)
@@ -86,6 +89,7 @@ def refusals(workspace: Workspace, config: Config, environ: Mapping[str, str], *
         *(partial(require_price, place, settings, config) for place, settings in _asked(config).items()),
         partial(create_model, config.model, environ=environ),
         partial(_require_proposer, workspace, config, environ),
+        partial(_require_heldout, workspace, config),
     ]
     if is_new:
         checks += [
@@ -121,7 +125,17 @@ def _asked(config: Config) -> dict[str, ModelSettings]:
 
 
 def _require_proposer(workspace: Workspace, config: Config, environ: Mapping[str, str]) -> None:
-    create_proposer(workspace, config, environ=environ, replay=str, canaries=Canaries({}))
+    proposer = create_proposer(workspace, config, environ=environ, replay=str, canaries=Canaries({}))
+    if isinstance(proposer, CommandProposer):
+        proposer.program()
+
+
+def _require_heldout(workspace: Workspace, config: Config) -> None:
+    if not config.ledger.url and not workspace.has_ledger:
+        return
+    options = config.environments.get(config.environment, {})
+    with open_ledger(workspace, config, is_read_only=True) as ledger:
+        require_heldout(ledger, make_environment(config.environment, options), options)
 
 
 def _require_committed(workspace: Workspace, config: Config) -> None:

@@ -52,12 +52,14 @@ async def run_session(
     resume: str | None,
     environ: Mapping[str, str],
     progress: Progress,
+    options: Json | None = None,
     model: Model | None = None,
 ) -> Ran:
     """Start a run, or resume one.
 
     Args:
         resume: None starts a new run; "" resumes the latest unfinished one of the environment; else a run's id.
+        options: what the command line told, by dotted key: kept for whoever resumes the run.
         environ: where keys are read from, and SOURCE_DATE_EPOCH.
         model: asked in place of the one that the configuration describes.
 
@@ -78,7 +80,7 @@ async def run_session(
             ) as bench,
             stop_signals(workspace) as stop,
         ):
-            entry = _enter(held.ledger, bench, config, start, progress)
+            entry = _enter(held.ledger, bench, config, start, options, progress)
             run = _context(entry, workspace, config, held, bench, progress=progress, stop=stop)
             outcome = await _run_to_its_end(run, start.base_commit)
         return Ran(held.ledger.run(start.run_id), outcome)
@@ -97,7 +99,9 @@ def require_committed(repository: Repository, environment: str) -> None:
         raise UserError(f"there is no {folder} at HEAD; `evolve init` makes one for each environment")
 
 
-def _enter(ledger: Ledger, bench: Bench, config: Config, start: _Start, progress: Progress) -> RunEntry:
+def _enter(
+    ledger: Ledger, bench: Bench, config: Config, start: _Start, options: Json | None, progress: Progress
+) -> RunEntry:
     """Commit to the held-out split, and write the run down or compare it with what it was."""
     name = config.environment
     committed = commit_heldout(ledger, bench.environment, config.environments.get(name, {}))
@@ -108,6 +112,7 @@ def _enter(ledger: Ledger, bench: Bench, config: Config, start: _Start, progress
         model=bench.model.fingerprint.digest,
         base_commit=start.base_commit,
         config=deciding(config),
+        options=options,
     )
 
 
@@ -227,24 +232,33 @@ async def _run_to_its_end(run: RunContext, base_commit: str) -> Outcome:
 
 def _which_run(held: Held, config: Config, resume: str | None) -> _Start:
     repository, ledger = held.repository, held.ledger
-    mine = [entry for entry in ledger.runs() if entry.environment == config.environment]
     if resume is None:
         require_committed(repository, config.environment)
+        mine = [entry for entry in ledger.runs() if entry.environment == config.environment]
         return _Start(f"{config.environment}-{len(mine) + 1:03d}", repository.head_commit())
-    if resume:
-        entry = ledger.run(resume)
-    else:
-        unfinished = [entry for entry in mine if entry.status is not RunStatus.DONE]
-        if not unfinished:
-            raise UserError(_nothing_to_resume(config.environment, len(mine)))
-        entry = max(unfinished, key=lambda entry: (len(entry.run_id), entry.run_id))  # not by time: clocks are set back
+    entry = ledger.run(resume) if resume else latest_unfinished(ledger, config.environment)
     return _Start(entry.run_id, entry.base_commit)
 
 
-def _nothing_to_resume(environment: str, done: int) -> str:
-    state = f"all of its {done} are done" if done > 1 else "its only one is done" if done else "it has none yet"
+def latest_unfinished(ledger: Ledger, environment: str | None) -> RunEntry:
+    """Return the latest run that is not done: of an environment, or (None) of the one that was run last.
+
+    Raises:
+        UserError: all are done, or there is none.
+    """
+    runs = [entry for entry in ledger.runs() if environment in (None, entry.environment)]
+    unfinished = [entry for entry in runs if entry.status is not RunStatus.DONE]
+    if not unfinished:
+        raise UserError(_nothing_to_resume(environment, len(runs)))
+    mine = [entry for entry in unfinished if entry.environment == unfinished[0].environment]
+    return max(mine, key=lambda entry: (len(entry.run_id), entry.run_id))  # not by time: clocks are set back
+
+
+def _nothing_to_resume(environment: str | None, done: int) -> str:
+    whose, start = (f" of {environment}", f" --env {environment}") if environment else ("", "")
+    state = f"all {done} are done" if done > 1 else "the only one is done" if done else "there is none yet"
     return (
-        f"no unfinished run of {environment} to resume: {state}. `evolve run --env {environment}` starts one; "
+        f"no unfinished run{whose} to resume: {state}. `evolve run{start}` starts one; "
         "`evolve runs list` shows the runs of every environment, and `evolve run --resume RUN` goes on with one of them"
     )
 

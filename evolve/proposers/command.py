@@ -70,6 +70,19 @@ class CommandProposer:
         """What the record of a candidate says of how the agent was shut in."""
         return self._enclosure.kind(self._row) if self._enclosure else UNPROTECTED
 
+    def program(self) -> Path:
+        """Return where the agent's program really lies.
+
+        Raises:
+            UserError: it is not installed.
+        """
+        found = shutil.which(self._row.program, path=self._search_path())
+        if found is None:
+            raise UserError(
+                f"{self._row.title} is not installed: no program {self._row.program!r}; {self._row.install}"
+            )
+        return canonical(Path(found))
+
     async def propose(self, assignment: Assignment) -> Proposed:
         """Run the agent in the workspace and read back what it did.
 
@@ -122,11 +135,7 @@ class CommandProposer:
         )
 
     def _command(self, assignment: Assignment) -> list[str]:
-        program = shutil.which(self._row.program, path=self._search_path())
-        if program is None:
-            raise UserError(
-                f"{self._row.title} is not installed: no program {self._row.program!r}; {self._row.install}"
-            )
+        program = self.program()
         prompt = task_prompt(assignment, self._templates)
         prompt_file = assignment.evidence / "task.md"
         prompt_file.write_text(prompt, "utf-8")
@@ -136,8 +145,7 @@ class CommandProposer:
             "{workspace}": str(assignment.workspace),
             "{evidence}": str(assignment.evidence),
         }
-        real = str(canonical(Path(program)))
-        return self._row.command(real, model=self._model, places=places, is_shut_in=self._enclosure is not None)
+        return self._row.command(str(program), model=self._model, places=places, is_shut_in=self._enclosure is not None)
 
     def _search_path(self) -> str:
         """Return PATH with our own programs first, so that the agent can run the check that its task names."""

@@ -24,19 +24,23 @@ class Commitments(Store):
         Raises:
             SealError: with these options it was another split, or another one was looked at already.
         """
-        key = {"environment": environment, "options_digest": digest_of(options)}
         with self._writing() as session:
-            row = session.get(CommitmentRow, key)
-            _refuse_second_choice(session, environment, options, digest, is_new=row is None)
+            row = _compared(session, environment, options, digest)
             if row is None:
+                key = _key(environment, options)
                 row = CommitmentRow(**key, options=options, digest=digest, made_at=self._now())
                 session.add(row)
-            if row.digest != digest:
-                raise SealError(
-                    f"the held-out tasks of {environment} are not those that this workspace committed itself to on "
-                    f"{row.made_at}: they have digest {digest}, the commitment is {row.digest}; restore data and code"
-                )
             return _entry(row)
+
+    def require_heldout(self, environment: str, options: Json, digest: str) -> None:
+        """Compare a held-out split as `commit_heldout` does, and write nothing.
+
+        Raises:
+            SealError: as `commit_heldout`.
+        """
+        with self._reading() as session:
+            if inspect(session.connection()).has_table(CommitmentRow.__tablename__):
+                _compared(session, environment, options, digest)
 
     def commitments(self, environment: str) -> list[CommitmentEntry]:
         """Return the commitments for an environment, oldest first."""
@@ -46,6 +50,22 @@ class Commitments(Store):
             if not inspect(session.connection()).has_table(CommitmentRow.__tablename__):
                 return []  # a ledger of version 1, opened for reading
             return [_entry(row) for row in session.exec(query)]
+
+
+def _key(environment: str, options: Json) -> dict[str, str]:
+    return {"environment": environment, "options_digest": digest_of(options)}
+
+
+def _compared(session: Session, environment: str, options: Json, digest: str) -> CommitmentRow | None:
+    """Return the commitment to the split that these options list, or None where there is none."""
+    row = session.get(CommitmentRow, _key(environment, options))
+    _refuse_second_choice(session, environment, options, digest, is_new=row is None)
+    if row is not None and row.digest != digest:
+        raise SealError(
+            f"the held-out tasks of {environment} are not those that this workspace committed itself to on "
+            f"{row.made_at}: they have digest {digest}, the commitment is {row.digest}; restore data and code"
+        )
+    return row
 
 
 def _refuse_second_choice(session: Session, environment: str, options: Json, digest: str, *, is_new: bool) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import BindParameter, Column, bindparam, func, insert, update
+from sqlalchemy import BindParameter, Column, bindparam, func, insert, inspect, update
 from sqlmodel import Session, col, select
 
 from evolve.errors import SealError, UserError
 from evolve.records import Episode, Json, Pattern, Split, Usage
 from evolve.store.connection import Store
 from evolve.store.entries import EpisodeEntry, EpisodeUse, PatternEntry, Purpose, RunEntry, RunStatus, Totals
-from evolve.store.tables import CandidateRow, EpisodeRow, PatternRow, Row, RunEpisodeRow, RunRow
+from evolve.store.tables import CandidateRow, EpisodeRow, OptionsRow, PatternRow, Row, RunEpisodeRow, RunRow
 
 # What is done for each episode is done by fixed statements: objects and statements made anew cost five times as much.
 _EPISODES, _USES, _RUNS = (Row.metadata.tables[name] for name in ("episodes", "run_episodes", "runs"))
@@ -32,8 +32,20 @@ _SUMMED = ("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd")
 class Runs(Store):
     """Runs, episodes and patterns."""
 
-    def start_run(self, run_id: str, *, environment: str, model: str, base_commit: str, config: Json) -> RunEntry:
+    def start_run(
+        self,
+        run_id: str,
+        *,
+        environment: str,
+        model: str,
+        base_commit: str,
+        config: Json,
+        options: Json | None = None,
+    ) -> RunEntry:
         """Write a run down, or take up one that was cut off.
+
+        Args:
+            options: what it was told on the command line, by dotted key; takes the place of what is on record.
 
         Raises:
             UserError: the run was started with another configuration; names what differs.
@@ -46,7 +58,17 @@ class Runs(Store):
             _require_same(row, asked)
             row.status, row.reason, row.finished_at = RunStatus.RUNNING, "", None
             session.add(row)
+            session.flush()  # the options refer to the row
+            session.merge(OptionsRow(run_id=run_id, options=options or {}))
             return RunEntry.model_validate(row.model_dump())
+
+    def run_options(self, run_id: str) -> Json:
+        """Return what a run was told on its command line when it was last started, by dotted key."""
+        with self._reading() as session:
+            if not inspect(session.connection()).has_table(OptionsRow.__tablename__):
+                return {}  # a ledger of version 2, opened for reading
+            row = session.get(OptionsRow, run_id)
+            return {} if row is None else dict(row.options)
 
     def run(self, run_id: str) -> RunEntry:
         """Return a run."""

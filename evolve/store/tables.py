@@ -9,8 +9,9 @@ from sqlmodel import Field, SQLModel
 
 from evolve.records import Json
 
-SCHEMA_VERSION = 2
-"""2: candidates may be quarantined, runs have rulers, held-out splits have commitments, and a canary lies in it."""
+SCHEMA_VERSION = 3
+"""2: candidates may be quarantined, runs have rulers, held-out splits have commitments, and a canary lies in it.
+3: runs remember the options that they were given."""
 
 
 class Row(SQLModel, registry=registry()):
@@ -152,6 +153,14 @@ class VerdictRow(Row, table=True):
     effect: float | None
     evidence_digest: str
     record: Json = Field(sa_type=JSON)
+
+
+class OptionsRow(Row, table=True):
+    """What a run was told on its command line when it was last started."""
+
+    __tablename__ = "run_options"
+    run_id: str = Field(primary_key=True, foreign_key="runs.run_id")
+    options: Json = Field(sa_type=JSON)
 
 
 class RulerRow(Row, table=True):

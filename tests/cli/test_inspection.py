@@ -206,7 +206,7 @@ def test_plan_uses_the_tokens_that_earlier_runs_measured(evolve, played):
 
 
 def test_interrupted_run_ends_with_130_and_goes_on_when_resumed(evolve, workspace):
-    """Ctrl-C ends a run cleanly: exit code 130, the run on record as stopped; --resume finishes it."""
+    """Ctrl-C ends a run cleanly: exit code 130, the run on record as stopped; --resume alone finishes it as it began."""
     options = ["-C", str(workspace), "--config", str(workspace / "my.toml"), "--iterations", "1", "--json"]
     options += ["--set", "environments.household.train=20", "--set", "rollout.concurrency=1"]
     command = [sys.executable, "-m", "evolve", "run", *options]
@@ -217,8 +217,29 @@ def test_interrupted_run_ends_with_130_and_goes_on_when_resumed(evolve, workspac
     out, err = process.communicate()
     assert process.returncode == 130, err
     assert json.loads(out)["status"] == "stopped"
-    again = ["--set", "rollout.concurrency=8"]
-    assert evolve("run", "--resume", *options, *again).document["status"] == "done"
+    planned = evolve("run", "--resume", "-C", workspace, "--dry-run", "--json").document
+    assert (planned["iterations"], planned["train"], planned["refusals"]) == (1, 20, [])
+    resumed = evolve("run", "--resume", "-C", workspace, "--set", "rollout.concurrency=8", "--json").document
+    assert (resumed["run_id"], resumed["status"]) == ("household-001", "done")
+    options = ["--iterations", "1", "--set", "environments.household.train=20"]
+    with_all = evolve("run", "--resume", "household-001", "-C", workspace, *options, "--config", workspace / "my.toml")
+    assert with_all.code == 0
+
+
+def test_a_resumed_run_keeps_its_limits_and_what_is_told_now_outranks_them(evolve, workspace):
+    """A budget given to a run holds when it is resumed without one; another run's environment is its own."""
+    config = ("-C", workspace, "--config", workspace / "my.toml")
+    assert evolve("run", *config, "--env", "service_desk", "--budget-tokens", "9000").code == 5
+    again = evolve("run", "--resume", "-C", workspace)
+    assert again.code == 5
+    assert "the budget of 9000 tokens" in again.err
+    for options, tokens in (((), 9000), (("--budget-tokens", "20000"), 20000), ((), 20000)):
+        evolve("run", "--resume", "-C", workspace, *options)
+        plan = evolve("run", "--resume", "-C", workspace, "--dry-run", "--json").document
+        assert (plan["environment"], plan["budget"]["tokens"]) == ("service_desk", tokens)
+    refused = evolve("run", "--resume", "-C", workspace, "--set", "gate.screen_tasks=3")
+    assert refused.code == 2
+    assert "service_desk-001 was started with other settings: gate (was" in refused.err
 
 
 def test_resuming_a_finished_run_asks_nothing_and_changes_nothing(evolve, played):
@@ -230,7 +251,11 @@ def test_resuming_a_finished_run_asks_nothing_and_changes_nothing(evolve, played
     assert again.document["totals"] == before["totals"]
     nothing = evolve("run", "--resume", *config)
     assert nothing.code == 2
-    assert "no unfinished run of household to resume: its only one is done. `evolve run --env household`" in nothing.err
+    assert "no unfinished run to resume: the only one is done. `evolve run` starts one" in nothing.err
+    nothing = evolve("run", "--resume", *config, "--env", "service_desk")
+    assert (
+        "no unfinished run of service_desk to resume: there is none yet. `evolve run --env service_desk`" in nothing.err
+    )
     unknown = evolve("run", "--resume", *config, "--env", "nowhere")
     assert unknown.code == 2
     assert "there is no environment 'nowhere'; installed are: " in unknown.err

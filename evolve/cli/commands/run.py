@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -37,12 +38,13 @@ def run(
     """Evolve a harness: roll out, find patterns, have patches proposed, gate them.
 
     Accepted candidates are commits on the branch evolve/RUN and wait for `evolve review`. Ctrl-C, or a file named
-    STOP in the workspace, ends the run cleanly; --resume goes on from there, and asks the model nothing twice.
+    STOP in the workspace, ends the run cleanly; --resume goes on from there with the options that the run was given,
+    and asks the model nothing twice.
     """
     from evolve.cli.outlook import look_ahead, outlook_text
     from evolve.cli.output import show
     from evolve.cli.place import find_place
-    from evolve.cli.running import accept_all, chosen_run, run_to_its_end
+    from evolve.cli.running import accept_all, run_to_its_end, run_to_resume
 
     if run_id and not resume:
         raise typer.BadParameter("a run is named with --resume only")
@@ -53,13 +55,15 @@ def run(
         "budget.tokens": budget_tokens,
         "budget.time_limit_s": time_limit,
     }
-    place = find_place(workspace, file=config, assignments=assignments, flags=flags)
-    if resume and run_id:
-        place, run_id = chosen_run(place, run_id, is_environment_named=env is not None)
+    find = partial(find_place, workspace, file=config, assignments=assignments, flags=flags)
+    place = find()
+    if resume:
+        run_id, began_with = run_to_resume(place, run_id, environment=env)
+        place = find(began_with=began_with)
     if dry_run:
         outlook = look_ahead(place, is_new=not resume)
         show(outlook.model_dump(mode="json"), outlook_text(outlook), as_json=as_json)
         return
-    finished = run_to_its_end(place, resume=(run_id or "") if resume else None, as_json=as_json)
+    finished = run_to_its_end(place, resume=run_id, as_json=as_json)
     if accept:
         accept_all(place, finished)
