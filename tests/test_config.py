@@ -39,6 +39,27 @@ def test_stronger_sources_win_and_are_named(folder: Path) -> None:
     assert "iterations" not in load_config(None).sources
 
 
+def test_what_a_run_was_told_is_kept_and_what_is_told_now_outranks_it(folder: Path) -> None:
+    """Flags, --set and a --config file are kept with a run, but for the ledger's; files and variables may change."""
+    more = folder / "more.toml"
+    more.write_text("iterations = 3\n[gate]\nmax_trials = 7\n")
+    told = load_config(
+        folder,
+        file=more,
+        environ={"EVOLVE_ITERATIONS": "4", "EVOLVE_ROLLOUT__RETRIES": "1"},
+        assignments=("gate.screen_tasks=5", "ledger.url=postgresql://me:hunter2@db/x"),
+        flags={"budget.tokens": 900},
+    ).options
+    assert told == {"gate.max_trials": 7, "gate.screen_tasks": 5, "budget.tokens": 900}
+    again = load_config(folder, environ={"EVOLVE_GATE__SCREEN_TASKS": "6"}, began_with=told)
+    assert (again.config.gate.max_trials, again.config.gate.screen_tasks) == (7, 5)
+    assert again.options == told
+    more.write_text("[budget]\ntokens = 700\n")
+    renewed = load_config(folder, file=more, assignments=("gate.screen_tasks=8",), began_with=told)
+    assert (renewed.config.budget.tokens, renewed.config.gate.screen_tasks) == (700, 8)
+    assert renewed.options == {**told, "budget.tokens": 700, "gate.screen_tasks": 8}
+
+
 def test_a_flag_that_is_not_given_changes_nothing(folder: Path) -> None:
     """None is no value."""
     assert load_config(folder, flags={"iterations": None}).config.iterations == 2

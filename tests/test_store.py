@@ -146,6 +146,22 @@ def test_a_run_is_taken_up_only_with_the_configuration_it_was_started_with(ledge
     assert ledger.run("r1").config == {"trials": 3}
 
 
+def test_a_run_remembers_what_it_was_told_last(path, ledger):
+    """The options of the latest start stand; a ledger from before options has none, and gets them when it is used."""
+    ledger.start_run("r1", config={"trials": 3}, options={"budget.tokens": 5}, **RUN)
+    ledger.start_run("r1", config={"trials": 3}, options={"budget.tokens": 7}, **RUN)
+    assert ledger.run_options("r1") == {"budget.tokens": 7}
+    assert ledger.run_options("r2") == {}
+    ledger.close()
+    tamper(path, "DROP TABLE run_options")
+    tamper(path, "UPDATE ledger_info SET value = '2' WHERE key = 'schema_version'")
+    with Ledger(path, is_read_only=True) as old:
+        assert old.run_options("r1") == {}
+    with Ledger(path) as renewed:
+        renewed.start_run("r1", config={"trials": 3}, options={"iterations": 1}, **RUN)
+        assert renewed.run_options("r1") == {"iterations": 1}
+
+
 def test_runs_are_listed_newest_first(ledger):
     """The run that was started last is on top."""
     ledger.start_run("r0", config={}, **RUN)

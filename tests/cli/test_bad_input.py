@@ -50,9 +50,17 @@ def test_missing_key_is_found_before_anything_begins(evolve, workspace):
 
 
 def test_what_a_run_lacks_is_told_before_it_is_on_record(evolve, workspace):
-    """A proposer without its model, a variable that is no text: refused with 2, and no run is left behind."""
+    """A proposer without model or program, a variable that is no text: refused with 2, and no run is left behind."""
     words = ("-C", workspace, "--config", workspace / "my.toml")
     assert_refused(evolve("run", *words, "--set", "proposer.kind=openai"), 2, "proposer.model")
+    (workspace / "agents.toml").write_text(
+        '[agents.ghost]\ntitle = "Ghost"\nprogram = "ghost-agent"\nargv = ["{prompt}"]\ninstall = "call a medium"\n'
+    )
+    settings = ("kind=command", "agent=ghost", f"agents_file={workspace / 'agents.toml'}")
+    ghost = (*words, *(part for setting in settings for part in ("--set", f"proposer.{setting}")))
+    told = "Ghost is not installed: no program 'ghost-agent'; call a medium"
+    assert_refused(evolve("run", *ghost), 2, told)
+    assert evolve("plan", *ghost, "--json").document["refusals"] == [told]
     assert evolve("runs", "list", "-C", workspace, "--json").document["runs"] == []
     command = [sys.executable, "-m", "evolve", "config", "show", "-C", str(workspace)]
     environ = {**os.environb, b"EVOLVE_MODEL__ID": b"\xff\xfe"}

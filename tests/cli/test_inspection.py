@@ -206,7 +206,7 @@ def test_plan_uses_the_tokens_that_earlier_runs_measured(evolve, played):
 
 
 def test_interrupted_run_ends_with_130_and_goes_on_when_resumed(evolve, workspace):
-    """Ctrl-C ends a run cleanly: exit code 130, the run on record as stopped; --resume alone finishes it as it began."""
+    """Ctrl-C ends a run cleanly: exit code 130, the run on record as stopped; --resume alone finishes it."""
     options = ["-C", str(workspace), "--config", str(workspace / "my.toml"), "--iterations", "1", "--json"]
     options += ["--set", "environments.household.train=20", "--set", "rollout.concurrency=1"]
     command = [sys.executable, "-m", "evolve", "run", *options]

@@ -144,6 +144,12 @@ def test_frozen_version_is_evaluated_and_each_look_is_told(evolve, workspace):
     assert "1 look at these held-out tasks so far" in second.err
     assert "look 2 with this harness; 1 look made before" in second.out
     assert "base" in second.out
+    other, words = (*config, "--set", "environments.household.heldout=2"), "were looked at already, with the options"
+    for command in (("freeze", "household", "--name", "v2"), ("run", "--iterations", "1")):
+        refused = evolve(*command, *other)
+        assert (refused.code, words in refused.err) == (2, True)
+        previewed = evolve(*command, *other, "--dry-run", "--json")
+        assert words in (previewed.err if previewed.code else "".join(previewed.document["refusals"]))
 
 
 @pytest.mark.parametrize("flag", [(), ("--dry-run",)])

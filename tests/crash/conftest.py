@@ -42,9 +42,12 @@ def undisturbed(processes: ForkServerContext, tmp_path_factory: pytest.TempPathF
             unlocked.append(effect)
         return "go on"
 
+    ended = watched.watch(processes, place, story.tell, place, "freeze", decide=decide)
+    assert (ended.code, ended.said) == (0, "")
+    frozen = story.copy(place, place.with_name("frozen"))
     ended = watched.watch(processes, place, story.tell, place, decide=decide)
     assert (ended.code, ended.said) == (0, "")
-    return Undisturbed(place, effects, unlocked, story.remains(place))
+    return Undisturbed(place, frozen, effects, unlocked, story.remains(place))
 
 
 def is_free(lock_file: Path) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -37,9 +38,13 @@ PASSING = {"wall_s", "recorded_at", "trace_offset"}
 
 
 class Undisturbed(NamedTuple):
-    """Every effect of the story in order, those that happened while nobody held the lock, and what is left where."""
+    """Every effect of the story in order, those that happened while nobody held the lock, and what is left where.
+
+    `frozen` is a copy of the place as it was before the look at the held-out tasks.
+    """
 
     place: Path
+    frozen: Path
     effects: list[Effect]
     unlocked: list[Effect]
     remains: Json
@@ -141,6 +146,13 @@ def _remember(place: Path, name: str) -> None:
 
 def _memory(place: Path) -> Path:
     return place.with_name(f"{place.name}.told")
+
+
+def copy(place: Path, to: Path) -> Path:
+    """Copy a place and the user's memory of it."""
+    shutil.copytree(place, to, symlinks=True, dirs_exist_ok=True)
+    shutil.copy(_memory(place), _memory(to))
+    return to
 
 
 def is_told(place: Path) -> bool:
