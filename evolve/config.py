@@ -29,9 +29,9 @@ BEGAN = "the run's own options"
 
 
 class Section(BaseModel):
-    """Base of configuration sections: immutable, unknown keys refused."""
+    """Base of configuration sections: immutable, unknown keys and numbers without end refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class RolloutSettings(Section):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from evolve.errors import UserError
 from evolve.harness.artifact import read_folder
+from evolve.lock import alone_in
 from evolve.prompts import render
 from evolve.repository import Repository, init_repository
 from evolve.resources import resource
@@ -125,15 +126,20 @@ def start_workspace(
     files = starting_files(environments) | dict(further or {})
     if root.exists() and not root.is_dir():
         raise UserError(f"{root} is a file; name a folder")
-    _refuse_taken(root, files)
-    if root.exists():
-        return _start_in(root, files, date)
-    draft = root.with_name(f".{root.name}.new")
-    remove_folder(draft)
     try:
-        draft.mkdir(parents=True)
+        if not root.parent.exists():
+            root.parent.mkdir(parents=True, exist_ok=True)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UserError(f"{root} cannot be made ({error.strerror}); name another folder") from error
+    with alone_in(root.parent):
+        _refuse_taken(root, files)
+        return _start_in(root, files, date) if root.exists() else _appear(root, files, date)
+
+
+def _appear(root: Path, files: dict[str, bytes], date: datetime) -> str:
+    draft = root.with_name(f".{root.name}.new")
+    remove_folder(draft)
+    draft.mkdir()
     commit = _start_in(draft, files, date)
     draft.rename(root)
     return commit

@@ -122,6 +122,8 @@ def test_variables_reach_nested_keys_and_others_are_left_alone() -> None:
         ("iterations", "must look like key.path=value"),
         ("=3", "must look like key.path=value"),
         ("model.base_url=https://me:secret@host/v1", "model.base_url (from --set)"),
+        ("budget.usd=inf", "budget.usd (from --set)"),
+        ("model.temperature=nan", "model.temperature (from --set)"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_source(assignment: str, words: str) -> None:

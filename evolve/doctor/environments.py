@@ -25,6 +25,13 @@ def environments(config: Config) -> Iterator[Finding]:
         else:
             detail = f"version {card.version}, digest {card.digest[:12]}"
             yield Finding(name=f"environment {name}", status="ok", detail=detail)
+    for name in sorted(set(config.environments) - set(environment_names()) - {config.environment}):
+        yield Finding(
+            name=f"environment {name}",
+            status="warn",
+            detail=f"[environments.{name}] is configured, and no environment of that name is installed",
+            mend="`evolve env list` shows those that are",
+        )
     if config.environment not in environment_names():
         yield Finding(
             name=f"environment {config.environment}",

@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
 
 from evolve.records import Json, Record, Usage
 
 
 class Price(Record):
     """What an endpoint charges, in US dollars per million tokens."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
     prompt: float = Field(ge=0.0, description="prompt tokens that were not cached")
     cached: float = Field(ge=0.0, description="prompt tokens that the endpoint read from its cache")
@@ -26,6 +28,8 @@ class Price(Record):
 
 class ModelSettings(Record):
     """One model. Fields of other kinds than its own are ignored."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
     kind: Literal["openai", "local", "recorded", "scripted"] = Field(
         default="openai", description="what answers; see the kinds above"

@@ -38,6 +38,14 @@ def test_missing_key_dirty_harness_and_unfinished_business_are_found(evolve, wor
     assert found["ledger"]["detail"] == "1 run"
 
 
+def test_a_table_of_an_environment_that_is_not_installed_is_told(evolve, workspace):
+    """A misspelt [environments.NAME] changes nothing, so it is a warning of its own."""
+    ended = evolve("doctor", "-C", workspace, "--set", "environments.houshold.train=3", "--json")
+    found = findings(ended)["environment houshold"]
+    assert (found["status"], found["blocks"]) == ("warn", False)
+    assert "no environment of that name" in found["detail"]
+
+
 def test_unreachable_model_is_missing(evolve, workspace, monkeypatch):
     """A configured endpoint that does not answer blocks a run; --offline does not ask it."""
     monkeypatch.setenv("OPENAI_API_KEY", "x" * 20)
