@@ -27,6 +27,7 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "tests"), str(HERE.parent / "tests" / "crash")]
 
+import forked  # noqa: E402
 import story  # noqa: E402
 import watched  # noqa: E402
 from fates import GROWING, FullDisk, KillAt, point_of  # noqa: E402
@@ -51,7 +52,7 @@ class Crashes:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._context = watched.processes("story")
+        self._context = forked.processes()
         self.effects: dict[str, list[Effect]] = {}
         place = self._fresh("whole")
         for step in story.STEPS:

@@ -5,12 +5,12 @@ Kills in each transition of the list are in crash/; here they strike at random m
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from random import Random
 
+import forked
 import pytest
 import small_run
 
@@ -27,10 +27,7 @@ OVERHEAD_S = 0.15
 
 @pytest.fixture(scope="module")
 def processes() -> ForkServerContext:
-    """Processes that come from a server which has imported everything, so that a start is a fork."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["small_run"])
-    return context
+    return forked.processes()
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +85,7 @@ def test_kills_at_random_moments_change_nothing(
     random, roots = Random(SEED), (tmp_path / str(number) for number in range(KILLS))
     kills, root = 0, next(roots)
     small_run.make_workspace(root)
-    longest = 2.0
+    longest = 1.2
     while kills < KILLS:
         if survives(processes, root, random.uniform(OVERHEAD_S, longest)):
             assert remains(Workspace(root)) == undisturbed

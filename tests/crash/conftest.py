@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
+import forked
 import pytest
 import story
 import watched
@@ -19,7 +20,7 @@ from watched import Effect
 def processes() -> ForkServerContext:
     if not watched.is_possible():
         pytest.skip("this kernel lets no process be watched (Linux 5.9 on x86_64 or aarch64 does)")
-    return watched.processes("story")
+    return forked.processes()
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import ctypes
 import errno
 import fcntl
 import mmap
-import multiprocessing
 import os
 import platform
 import select
@@ -108,13 +107,6 @@ def is_possible() -> bool:
             os._exit(1)
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-
-
-def processes(*preload: str) -> ForkServerContext:
-    """Return processes that come from a server which has imported everything, so that a start is a fork."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["watched", *preload])
-    return context
 
 
 def watch(
