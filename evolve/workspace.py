@@ -127,10 +127,10 @@ def start_workspace(
     if root.exists() and not root.is_dir():
         raise UserError(f"{root} is a file; name a folder")
     try:
-        if not root.parent.exists():
+        if not root.parent.is_dir():
             root.parent.mkdir(parents=True, exist_ok=True)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise UserError(f"{root} cannot be made ({error.strerror}); name another folder") from error
+    except (FileNotFoundError, NotADirectoryError, FileExistsError) as error:
+        raise UserError(f"{root} cannot be made ({root.parent} is no folder); name another folder") from error
     with alone_in(root.parent):
         _refuse_taken(root, files)
         return _start_in(root, files, date) if root.exists() else _appear(root, files, date)
