@@ -157,20 +157,20 @@ class CompletionCache:
                 self._file.close()
 
     def _load(self) -> None:
-        self._file.seek(0)
         torn: int | None = None
-        for number, line in enumerate(self._file.readlines(), start=1):
-            if torn is not None:
-                raise StoreError(
-                    f"{self.path}, line {torn} is no stored completion; restore the file or delete that line"
-                )
-            entry = _read_line(line)
-            if entry is None:
-                torn = number
-            else:
-                self._end += len(line)
-                self._stored.setdefault(entry.key, entry.stored)
-                self._count(entry.payer, entry.usage)
+        with self.path.open("rb") as stream:  # ours has no buffer: it would fetch a line byte by byte
+            for number, line in enumerate(stream, start=1):
+                if torn is not None:
+                    raise StoreError(
+                        f"{self.path}, line {torn} is no stored completion; restore the file or delete that line"
+                    )
+                entry = _read_line(line)
+                if entry is None:
+                    torn = number
+                else:
+                    self._end += len(line)
+                    self._stored.setdefault(entry.key, entry.stored)
+                    self._count(entry.payer, entry.usage)
         if torn is not None:
             log.warning("%s: the last line (%d) was not written to its end and is dropped", self.path, torn)
             self._file.truncate(self._end)

@@ -22,6 +22,12 @@ from evolve.records import Completion, Usage
 HELLO: list[dict[str, Any]] = [{"role": "user", "content": "hello"}]
 
 
+def reads_so_far() -> int:
+    """Return how often this process has asked the kernel to read."""
+    told = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(told["syscr"])
+
+
 @pytest.fixture
 def cache(tmp_path: Path) -> Iterator[CompletionCache]:
     """An empty cache in a folder of its own."""
@@ -76,6 +82,18 @@ def test_completion_survives_the_file_unchanged(tmp_path: Path) -> None:
             cache.put(str(number), "a", completion)
     with CompletionCache(tmp_path / "c.jsonl") as cache:
         assert list(cache.entries()) == [("0", written[0]), ("1", written[1])]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel counts reads on Linux")
+def test_a_file_is_read_in_large_pieces(tmp_path: Path) -> None:
+    """Opening a cache of some hundred kilobytes takes a few reads, not one for each byte."""
+    with CompletionCache(tmp_path / "c.jsonl") as cache:
+        for number in range(200):
+            cache.put(f"{number:064x}", "a", reply_text("x" * 2_000))
+    before = reads_so_far()
+    with CompletionCache(tmp_path / "c.jsonl") as again:
+        assert len(again) == 200
+    assert reads_so_far() - before < 200
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ product makes the first half of the test fail; a test that has lost its teeth fa
 from __future__ import annotations
 
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -37,6 +38,7 @@ class Case(Record):
     elsewhere: tuple[str, ...] = Field(default=(), description="FILE::TEST below tests/ that try it and bear no mark")
 
 
+@cache
 def cases() -> dict[str, Case]:
     """Return all attacks by id, in the order of the list."""
     return {row["id"]: Case(**row) for row in tomllib.loads(LIST.read_text("utf-8"))["case"]}
