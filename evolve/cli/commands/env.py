@@ -45,12 +45,12 @@ def new_environment(
 ) -> None:
     """Start a new environment: a small complete one with its tests, to be changed into yours.
 
-    `pip install -e DIR` makes it known, `evolve bench verify NAME` checks what every environment has to keep.
+    `pip install -e 'DIR[dev]'` makes it known, `evolve bench verify NAME` checks what every environment has to keep.
     """
     from evolve.cli.output import show
     from evolve.environments.template import start_environment
 
     folder = into or Path(name)
     paths = [str(path) for path in start_environment(name, folder)]
-    text = f"Wrote {', '.join(paths)}.\nNext: pip install -e {folder}, then `evolve bench verify {name}`."
+    text = f"Wrote {', '.join(paths)}.\nNext: pip install -e '{folder}[dev]', then `evolve bench verify {name}`."
     show({"environment": name, "files": paths}, text, as_json=as_json)
