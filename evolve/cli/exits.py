@@ -25,11 +25,20 @@ def run_command(arguments: Sequence[str]) -> int:
     except SystemExit as end:
         return _code_of(end)
     except (Exception, KeyboardInterrupt) as error:
+        _complain(error)
+        return exit_code(error)
+    return DONE
+
+
+def _complain(error: BaseException) -> None:
+    """Say what went wrong; where standard error takes no more, the exit code says it alone."""
+    try:
         print(f"evolve: {explain(error)}", file=sys.stderr)
         if os.environ.get(DEBUG):
             traceback.print_exception(error)
-        return exit_code(error)
-    return DONE
+        sys.stderr.flush()
+    except OSError:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  for as long as the process lives
 
 
 def _fill_closed_streams() -> None:

@@ -94,6 +94,17 @@ def test_closed_standard_error_is_no_fault(played):
     assert (ended.returncode, "household-001" in ended.stdout) == (0, True)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_where_standard_error_takes_no_more_the_exit_code_tells(played):
+    """An error that cannot be said, and progress that cannot be shown, end with the code of what went wrong."""
+    for words, code in ((["runs", "show", "nowhere"], 2), (["run", "--set", "environments.household.train=3"], 4)):
+        command = [sys.executable, "-m", "evolve", *words, "-C", str(played)]
+        command += ["--config", str(played / "my.toml")] if words[0] == "run" else []
+        with Path("/dev/full").open("w") as full:
+            ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=full, check=False)
+        assert ended.returncode == code, words
+
+
 def test_a_budget_of_money_without_a_price_is_refused(evolve, workspace):
     """Where nobody knows what a token costs a limit in dollars limits nothing; one in tokens does."""
     (workspace / ".env").write_text("OPENAI_API_KEY=x\n")
