@@ -63,7 +63,7 @@ def build(
         isolation=_isolation(source.entries, source.candidates.values()),
         totals=_totals(source),
         iterations=tuple(_iteration(source, number) for number in source.numbers),
-        units=unit_lines(source.scored_episodes, source.rivals),
+        units=unit_lines(source.scored_episodes(), source.rivals),
         budget=_budget(run, source.candidates.values()),
         self_checks=tuple(ledger.self_checks(run_id)),
         guard_uses=ledger.guard_uses(run.environment),
@@ -77,8 +77,7 @@ def build(
 def _iteration(source: Source, number: int) -> IterationReport:
     digest = source.incumbent_digest(number)
     entries = [entry for entry in source.baseline_entries if entry.harness == digest]
-    names = {entry.episode_id for entry in entries}
-    failed = [e for e in source.scored_episodes if e.episode_id in names and not e.is_success]
+    failed = source.episodes_of(entry for entry in entries if entry.status == "done" and not entry.success)
     patterns = source.ledger.patterns(source.run.run_id, number)
     return IterationReport(
         number=number,

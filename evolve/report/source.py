@@ -5,7 +5,7 @@ Guard and held-out traces are never opened: of those folds the ledger's numbers 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,11 +44,13 @@ class Source:
         """The tasks that a report may name."""
         return frozenset(entry.task_id for entry in self.entries if entry.split is Split.TRAIN)
 
-    @cached_property
-    def scored_episodes(self) -> list[Episode]:
-        """The traces of all scored training episodes."""
-        scored = (e for e in self.entries if e.split is Split.TRAIN and e.status == "done")
-        return [self.traces.read(entry.trace_path, entry.trace_offset) for entry in scored]
+    def scored_episodes(self) -> Iterator[Episode]:
+        """Read the traces of all scored training episodes, one after the other: together they may be gigabytes."""
+        return self.episodes_of(e for e in self.entries if e.split is Split.TRAIN and e.status == "done")
+
+    def episodes_of(self, entries: Iterable[EpisodeEntry]) -> Iterator[Episode]:
+        """Read the traces of some episodes, one after the other."""
+        return (self.traces.read(entry.trace_path, entry.trace_offset) for entry in entries)
 
     @cached_property
     def baseline_entries(self) -> list[EpisodeEntry]:

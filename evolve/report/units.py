@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from evolve.records import Episode, Layer, Strength
 from evolve.report.document import UnitLine
+
+
+class _Played(NamedTuple):
+    """What is kept of an episode once its trace was read."""
+
+    harness: str
+    task_id: str
+    trial: int
+    is_success: bool
 
 
 @dataclass
@@ -15,27 +25,45 @@ class _Tally:
     layer: Layer
     strength: Strength
     firings: int = 0
-    fired: dict[str, Episode] = field(default_factory=dict)
+    fired: dict[str, _Played] = field(default_factory=dict)
 
 
-class _Rivals:
-    """What the harness that an episode's harness was measured against made of the same task and trial."""
+class _Counts:
+    """Goes through the episodes once and keeps no trace.
+
+    A rival is the harness that an episode's harness was measured against.
+    """
 
     def __init__(self, episodes: Iterable[Episode], rivals: Mapping[str, str]) -> None:
         self._rivals = rivals
+        self._seen: set[str] = set()
         self._scored: dict[tuple[str, str, int], bool] = {}
         self._fired: dict[str, set[str]] = defaultdict(set)
+        self.tallies: dict[str, _Tally] = {}
+        self.faults: Counter[str] = Counter()
         for episode in episodes:
-            self._fired[episode.harness] |= {firing.unit for firing in episode.firings}
-            if episode.score is not None:
-                self._scored[(episode.harness, episode.task_id, episode.trial)] = episode.is_success
+            if episode.episode_id not in self._seen:
+                self._take(episode)
 
-    def outcome(self, episode: Episode, unit: str) -> bool | None:
+    def outcome(self, played: _Played, unit: str) -> bool | None:
         """Return whether the rival succeeded; None where it was not measured, or has the unit itself."""
-        rival = self._rivals.get(episode.harness)
+        rival = self._rivals.get(played.harness)
         if rival is None or unit in self._fired[rival]:
             return None
-        return self._scored.get((rival, episode.task_id, episode.trial))
+        return self._scored.get((rival, played.task_id, played.trial))
+
+    def _take(self, episode: Episode) -> None:
+        played = _Played(episode.harness, episode.task_id, episode.trial, episode.is_success)
+        self._seen.add(episode.episode_id)
+        if episode.score is not None:
+            self._scored[played[:3]] = played.is_success
+        self.faults.update({fault.unit for fault in episode.faults})
+        for firing in episode.firings:
+            self._fired[played.harness].add(firing.unit)
+            tally = self.tallies.setdefault(firing.unit, _Tally(firing.layer, firing.strength))
+            tally.strength = max(tally.strength, firing.strength, key=lambda strength: strength.rank)
+            tally.firings += 1
+            tally.fired[episode.episode_id] = played
 
 
 def unit_lines(episodes: Iterable[Episode], rivals: Mapping[str, str]) -> tuple[UnitLine, ...]:
@@ -45,26 +73,13 @@ def unit_lines(episodes: Iterable[Episode], rivals: Mapping[str, str]) -> tuple[
         episodes: scored training episodes; one that is given twice counts once.
         rivals: for the digest of a candidate's active harness, that of the incumbent it was measured against.
     """
-    once = list({episode.episode_id: episode for episode in episodes}.values())
-    faults = Counter(unit for episode in once for unit in {fault.unit for fault in episode.faults})
-    against = _Rivals(once, rivals)
-    lines = [_line(unit, tally, against, faults[unit]) for unit, tally in _tallies(once).items()]
+    counts = _Counts(episodes, rivals)
+    lines = [_line(unit, tally, counts) for unit, tally in counts.tallies.items()]
     return tuple(sorted(lines, key=lambda line: (list(Layer).index(line.layer), line.unit)))
 
 
-def _tallies(episodes: Iterable[Episode]) -> dict[str, _Tally]:
-    tallies: dict[str, _Tally] = {}
-    for episode in episodes:
-        for firing in episode.firings:
-            tally = tallies.setdefault(firing.unit, _Tally(firing.layer, firing.strength))
-            tally.strength = max(tally.strength, firing.strength, key=lambda strength: strength.rank)
-            tally.firings += 1
-            tally.fired[episode.episode_id] = episode
-    return tallies
-
-
-def _line(unit: str, tally: _Tally, against: _Rivals, faults: int) -> UnitLine:
-    outcomes = [(episode.is_success, against.outcome(episode, unit)) for episode in tally.fired.values()]
+def _line(unit: str, tally: _Tally, counts: _Counts) -> UnitLine:
+    outcomes = [(played.is_success, counts.outcome(played, unit)) for played in tally.fired.values()]
     return UnitLine(
         unit=unit,
         layer=tally.layer,
@@ -74,5 +89,5 @@ def _line(unit: str, tally: _Tally, against: _Rivals, faults: int) -> UnitLine:
         successes=sum(new for new, _ in outcomes),
         helped=sum(new and old is False for new, old in outcomes),
         hurt=sum(not new and old is True for new, old in outcomes),
-        faults=faults,
+        faults=counts.faults[unit],
     )

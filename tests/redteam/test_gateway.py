@@ -103,7 +103,7 @@ def test_an_open_tunnel_ends_with_the_sandbox_in_silence(tmp_path: Path, caplog:
         taken: list[asyncio.StreamWriter] = []
         service = await asyncio.start_server(lambda reader, writer: taken.append(writer), "127.0.0.1", 0)
         port = service.sockets[0].getsockname()[1]
-        async with service, Gateway([f"127.0.0.1:{port}"]).at_socket(tmp_path / "door"):
+        async with Gateway([f"127.0.0.1:{port}"]).at_socket(tmp_path / "door"):
             reader, writer = await asyncio.open_unix_connection(tmp_path / "door")
             writer.write(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode())
             await reader.readuntil(b"\r\n\r\n")
@@ -111,6 +111,7 @@ def test_an_open_tunnel_ends_with_the_sandbox_in_silence(tmp_path: Path, caplog:
         for end in (writer, *taken):
             end.close()
             await end.wait_closed()
+        service.close()
         return rest
 
     assert asyncio.run(leave_open()) == b""
