@@ -254,6 +254,7 @@ def test_every_allowed_module_can_be_used_and_nothing_else_imported(play):
     listed = "\n".join(f"import {name}" for name in ALLOWED if name != "__future__")
     use = "import collections, statistics, difflib, copy\n" + listed + "\nimport collections.abc\n"
     use += "collections.Counter('aab').most_common(1); statistics.quantiles([1, 2, 3]); copy.deepcopy({})\n"
+    use += "@dataclasses.dataclass\nclass Point:\n    x: int = 0\nstr(Point(1))\n"
     use += "difflib.unified_diff(['a'], ['b']); ('é'.encode('cp1252'), 'é'.encode('utf-16'))\nreturn Block('used')"
     assert play(use).text == "used"
     reply = play("import random\nreturn PASS")

@@ -27,7 +27,7 @@ ALLOWED = (
     "unicodedata",
 )
 
-LAZY = ("warnings", "types", "weakref", "linecache", "tokenize", "contextlib", "locale", "traceback")
+LAZY = ("warnings", "types", "weakref", "linecache", "tokenize", "contextlib", "locale", "traceback", "inspect")
 """What the allowed modules import inside their functions, but for the doctest of their own test runs: it brings
 debugger, command line and unittest along, and each fork would pay for their memory."""
 
