@@ -1,7 +1,7 @@
 """Loads, merges, validates and digests a configuration. Every value knows where it came from.
 
-From strong to weak: flag, `--set key.path=value`, what a resumed run was told, EVOLVE_* environment, `--config` file,
-evolve.toml, default.
+From strong to weak: flag, `--set key.path=value`, EVOLVE_* environment, `--config` file, evolve.toml, default. What a run
+that goes on was told before counts where it was told: just below --set and flags, or in the file's place.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import difflib
 import inspect
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, get_args
@@ -25,11 +25,11 @@ from evolve.records import Strength, digest_of
 
 ENVIRONMENT_PREFIX = "EVOLVE_"
 FILE_NAME = "evolve.toml"
-BEGAN = "the run's own options"
+BEFORE = "what the run was told before"
 
 
 class Section(BaseModel):
-    """Base of configuration sections: immutable, unknown keys and numbers without end refused."""
+    """Base of configuration sections: immutable; unknown keys, infinite numbers and NaN are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -131,16 +131,27 @@ class Config(Section):
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """A validated configuration, and the source of each value that is not a default, by dotted key.
+class Told:
+    """What a command line says, by dotted key, as JSON: by a --config file, and by --set and flags.
 
-    `options` are the values that were told on the command line, now or when the run that goes on began, as JSON; those
-    of the ledger are left out, for its URL may hold a password.
+    The ledger is left out: its URL may hold a password, and a run is found in it.
     """
+
+    file: Mapping[str, Any] = field(default_factory=dict)
+    line: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as the ledger keeps it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A validated configuration, the source of each value that is not a default, and what was told, before and now."""
 
     config: Config
     sources: Mapping[str, str]
-    options: Mapping[str, Any]
+    told: Told
 
 
 @dataclass(frozen=True)
@@ -158,7 +169,8 @@ def load_config(
     environ: Mapping[str, str] | None = None,
     assignments: tuple[str, ...] = (),
     flags: Mapping[str, Any] | None = None,
-    began_with: Mapping[str, Any] | None = None,
+    before: Told | None = None,
+    only: Collection[str] | None = None,
 ) -> Loaded:
     """Merge all sources and validate.
 
@@ -169,27 +181,30 @@ def load_config(
         assignments: `key.path=value` texts of --set; values are TOML, bare words are strings.
             From any source an empty text is "not set" where a key may be that.
         flags: dotted keys given as command line flags.
-        began_with: the `options` that a run began with which goes on now; what is told now outranks them.
+        before: what a run that goes on was told before; what is told now outranks it.
+        only: sections to read where the others may not be valid yet.
 
     Raises:
         ConfigError: names the key, its source and what is wrong.
     """
-    layers = [Layered(str(path), _flatten(_read_toml(path))) for path in _files(workspace, file)]
-    told = {str(file), BEGAN, "--set", "flag"}
-    renewed = {key for layer in layers if layer.name == str(file) for key in layer.values}
-    layers.extend(_from_environ(environ or {}))
-    layers.append(Layered(BEGAN, {k: v for k, v in (began_with or {}).items() if k not in renewed}))
-    layers.append(Layered("--set", dict(_parse_assignment(text) for text in assignments)))
-    layers.append(Layered("flag", {k: v for k, v in (flags or {}).items() if v is not None}))
+    before = before or Told()
+    own = _of_file(workspace / FILE_NAME) if workspace is not None and (workspace / FILE_NAME).is_file() else None
+    told_file = Layered(BEFORE, before.file) if file is None else _of_file(file)
+    told_line = [
+        Layered(BEFORE, before.line),
+        Layered("--set", _flat_assignments(assignments)),
+        Layered("flag", {key: value for key, value in (flags or {}).items() if value is not None}),
+    ]
     merged: dict[str, Any] = {}
-    values: dict[str, Any] = {}
     sources: dict[str, str] = {}
-    for layer in layers:
+    for layer in [*([own] if own else []), told_file, *_from_environ(environ or {}), *told_line]:
         for key, value in layer.values.items():
-            _place(merged, key, value, layer.name)
-            values[key], sources[key] = value, layer.name
-    options = {key: value for key, value in values.items() if sources[key] in told and not key.startswith("ledger.")}
-    return Loaded(_validate(merged, sources), sources, to_jsonable_python(options))
+            if only is None or _section(key) in only:
+                _place(merged, key, value, layer.name)
+                sources[key] = layer.name
+    line = {key: value for layer in told_line for key, value in layer.values.items()}
+    told = Told(*({key: told[key] for key in told if _section(key) != "ledger"} for told in (told_file.values, line)))
+    return Loaded(_validate(merged, sources), sources, told)
 
 
 def flat_values(config: Config) -> dict[str, Any]:
@@ -197,13 +212,23 @@ def flat_values(config: Config) -> dict[str, Any]:
     return _flatten(config.model_dump(mode="json"))
 
 
-def _files(workspace: Path | None, file: Path | None) -> Iterator[Path]:
-    if workspace is not None and (workspace / FILE_NAME).is_file():
-        yield workspace / FILE_NAME
-    if file is not None:
-        if not file.is_file():
-            raise ConfigError(f"--config {file}: no such file")
-        yield file
+def _section(key: str) -> str:
+    return key.partition(".")[0]
+
+
+def _of_file(path: Path) -> Layered:
+    if not path.is_file():
+        raise ConfigError(f"--config {path}: no such file")
+    return Layered(str(path), _flatten(_read_toml(path)))
+
+
+def _flat_assignments(assignments: Iterable[str]) -> dict[str, Any]:
+    """Return the values of --set by dotted key; a table counts key by key, as one in a file does."""
+    flat: dict[str, Any] = {}
+    for text in assignments:
+        key, value = _parse_assignment(text)
+        flat |= _flatten({key: value})
+    return flat
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -219,7 +244,7 @@ def _flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         if isinstance(value, Mapping) and value:
             flat.update(_flatten(value, f"{prefix}{key}."))
         else:
-            flat[f"{prefix}{key}"] = value
+            flat[f"{prefix}{key}"] = to_jsonable_python(value)  # a date is its text, now and in a run that is resumed
     return flat
 
 
@@ -262,9 +287,9 @@ def _place(tree: dict[str, Any], key: str, value: Any, source: str) -> None:
 def _with_unset(tree: Mapping[str, Any], table: type[BaseModel]) -> dict[str, Any]:
     """Return the tree with None in place of each empty text whose key may be not set; TOML has no null."""
     found = dict(tree)
-    for name, field in table.model_fields.items():
-        value, kinds = found.get(name), get_args(field.annotation)
-        inner = _table_in(field.annotation)
+    for name, info in table.model_fields.items():
+        value, kinds = found.get(name), get_args(info.annotation)
+        inner = _table_in(info.annotation)
         if value == "" and NoneType in kinds:
             found[name] = None
         elif inner is not None and isinstance(value, Mapping):
@@ -301,6 +326,6 @@ def _no_such_key(key: str) -> str:
 
 
 def _known_keys(table: type[BaseModel], prefix: str = "") -> Iterator[str]:
-    for name, field in table.model_fields.items():
-        inner = _table_in(field.annotation)
+    for name, info in table.model_fields.items():
+        inner = _table_in(info.annotation)
         yield from [f"{prefix}{name}"] if inner is None else _known_keys(inner, f"{prefix}{name}.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evolve.config import flat_values, load_config
+from evolve.config import Told, flat_values, load_config
 from evolve.environments.household import create
 from evolve.errors import ConfigError
 from evolve.records import Split
@@ -40,24 +40,54 @@ def test_stronger_sources_win_and_are_named(folder: Path) -> None:
 
 
 def test_what_a_run_was_told_is_kept_and_what_is_told_now_outranks_it(folder: Path) -> None:
-    """Flags, --set and a --config file are kept with a run, but for the ledger's; files and variables may change."""
-    more = folder / "more.toml"
-    more.write_text("iterations = 3\n[gate]\nmax_trials = 7\n")
+    """Flags and --set count anew, key by key also where they were tables; variables may change in between."""
     told = load_config(
         folder,
-        file=more,
         environ={"EVOLVE_ITERATIONS": "4", "EVOLVE_ROLLOUT__RETRIES": "1"},
-        assignments=("gate.screen_tasks=5", "ledger.url=postgresql://me:hunter2@db/x"),
+        assignments=("gate={screen_tasks=5, max_trials=7}", "environments.household.day=2024-01-02"),
         flags={"budget.tokens": 900},
-    ).options
-    assert told == {"gate.max_trials": 7, "gate.screen_tasks": 5, "budget.tokens": 900}
-    again = load_config(folder, environ={"EVOLVE_GATE__SCREEN_TASKS": "6"}, began_with=told)
+    ).told
+    line = {"gate.screen_tasks": 5, "gate.max_trials": 7, "environments.household.day": "2024-01-02"}
+    assert told == Told(line={**line, "budget.tokens": 900})
+    again = load_config(folder, environ={"EVOLVE_GATE__SCREEN_TASKS": "6"}, before=told)
     assert (again.config.gate.max_trials, again.config.gate.screen_tasks) == (7, 5)
-    assert again.options == told
+    assert again.told == told
+    now = load_config(folder, assignments=("gate={screen_tasks=8}", "budget.tokens="), before=told)
+    assert (now.config.gate.screen_tasks, now.config.gate.max_trials, now.config.budget.tokens) == (8, 7, None)
+    assert now.told.line["gate.screen_tasks"] == 8
+
+
+def test_a_config_file_takes_the_place_of_the_one_before(folder: Path) -> None:
+    """What the new one does not say is not told any more; without a new one the old values count, below variables."""
+    more = folder / "more.toml"
+    more.write_text("iterations = 3\n[gate]\nmax_trials = 7\n")
+    told = load_config(folder, file=more).told
+    assert told == Told(file={"iterations": 3, "gate.max_trials": 7})
+    again = load_config(folder, environ={"EVOLVE_ITERATIONS": "4"}, before=told)
+    assert (again.config.iterations, again.config.gate.max_trials) == (4, 7)
     more.write_text("[budget]\ntokens = 700\n")
-    renewed = load_config(folder, file=more, assignments=("gate.screen_tasks=8",), began_with=told)
-    assert (renewed.config.budget.tokens, renewed.config.gate.screen_tasks) == (700, 8)
-    assert renewed.options == {**told, "budget.tokens": 700, "gate.screen_tasks": 8}
+    renewed = load_config(folder, file=more, before=told)
+    assert renewed.config.gate.max_trials == load_config(None).config.gate.max_trials
+    assert renewed.told == Told(file={"budget.tokens": 700})
+
+
+@pytest.mark.parametrize("spelling", ["ledger.url='{}'", "ledger={{url='{}'}}"])
+def test_where_the_ledger_is_is_never_kept(folder: Path, spelling: str) -> None:
+    """Its URL may hold a password: however it is told, it counts and is not among what is kept."""
+    url = "postgresql://me:hunter2@db/x"
+    more = folder / "more.toml"
+    more.write_text(f"[ledger]\nurl = '{url}'\n")
+    for loaded in (load_config(folder, assignments=(spelling.format(url),)), load_config(folder, file=more)):
+        assert loaded.config.ledger.url == url
+        assert "hunter2" not in repr(loaded.told)
+
+
+def test_some_sections_can_be_read_where_others_are_not_valid(folder: Path) -> None:
+    """What finds a run does not depend on what the run needs."""
+    wrong = ("model.price.prompt=1.0", "ledger.url=sqlite:///x")
+    with pytest.raises(ConfigError, match=r"model\.price"):
+        load_config(folder, assignments=wrong)
+    assert load_config(folder, assignments=wrong, only=("ledger",)).config.ledger.url == "sqlite:///x"
 
 
 def test_a_flag_that_is_not_given_changes_nothing(folder: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Collection, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from evolve.assembly import Held, clock_of, hold_workspace, open_ledger
 from evolve.cli.environ import with_dotenv
-from evolve.config import Config, load_config
+from evolve.config import Config, Told, load_config
 from evolve.errors import Interrupted, UserError
 from evolve.repository import open_repository
 from evolve.seal import require_unused
@@ -24,13 +24,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Place:
-    """A workspace with its configuration; `environ` holds the variables of .env too, `options` what was told here."""
+    """A workspace with its configuration; `environ` holds the variables of .env too, `told` what the options say."""
 
     workspace: Workspace
     config: Config
     sources: Mapping[str, str]
     environ: Mapping[str, str]
-    options: Mapping[str, Any] = field(default_factory=dict)
+    told: Told = field(default_factory=Told)
 
     def now(self) -> datetime:
         """Return the time that is written into commits and rows."""
@@ -43,7 +43,8 @@ def find_place(
     file: Path | None = None,
     assignments: list[str] | None = None,
     flags: Mapping[str, Any] | None = None,
-    began_with: Mapping[str, Any] | None = None,
+    before: Told | None = None,
+    only: Collection[str] | None = None,
 ) -> Place:
     """Find the workspace that holds `start` (None: the current folder) and read its configuration; see `load_config`.
 
@@ -61,9 +62,10 @@ def find_place(
         environ=environ,
         assignments=tuple(assignments or ()),
         flags=flags,
-        began_with=began_with,
+        before=before,
+        only=only,
     )
-    return Place(workspace, loaded.config, loaded.sources, environ, loaded.options)
+    return Place(workspace, loaded.config, loaded.sources, environ, loaded.told)
 
 
 def configuration(start: Path | None, *, file: Path | None, assignments: list[str] | None) -> Config:

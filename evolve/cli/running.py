@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from evolve.assembly import environment_maker
 from evolve.cli.live import live_progress
 from evolve.cli.output import say, show
 from evolve.cli.pick import pick_run
 from evolve.cli.place import Place, inspecting, reading, wait_for, writing
 from evolve.cli.run_text import run_document, run_text
+from evolve.config import Told
 from evolve.doctor import require_startable
 from evolve.errors import EvolveError
 from evolve.loop.accept import take_all
 from evolve.loop.session import latest_unfinished, run_session
-from evolve.records import Json
 from evolve.store import RunEntry
 
 
-def run_to_resume(place: Place, written: str | None, *, environment: str | None) -> tuple[str, Json]:
-    """Return the run to go on with, and the options that it was given.
+def run_to_resume(place: Place, written: str | None) -> tuple[str, Told]:
+    """Return the run to go on with, and what it was told before.
 
     Args:
+        place: its environment counts where it was named by an option or a variable; evolve.toml names a default.
         written: what was written for its id; None means the latest that is not done.
-        environment: the one that was named; None means any.
 
     Raises:
         UserError: there is none, or no such environment.
     """
+    named = place.config.environment if place.sources.get("environment") != str(place.workspace.config_file) else None
+    environment = named if "environment" in place.sources else None
     if environment is not None:
         environment_maker(environment)
     with inspecting(place) as ledger:
         entry = pick_run(ledger, written) if written else latest_unfinished(ledger, environment)
-        return entry.run_id, {"environment": entry.environment, **ledger.run_options(entry.run_id)}
+        before = Told(**ledger.run_options(entry.run_id))
+        return entry.run_id, replace(before, line={"environment": entry.environment, **before.line})
 
 
 def run_to_its_end(place: Place, *, resume: str | None, as_json: bool) -> RunEntry:
@@ -50,7 +55,7 @@ def run_to_its_end(place: Place, *, resume: str | None, as_json: bool) -> RunEnt
                     place.workspace,
                     place.config,
                     resume=resume,
-                    options=dict(place.options),
+                    options=place.told.as_json(),
                     environ=place.environ,
                     progress=progress,
                 )

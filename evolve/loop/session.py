@@ -59,7 +59,7 @@ async def run_session(
 
     Args:
         resume: None starts a new run; "" resumes the latest unfinished one of the environment; else a run's id.
-        options: what the command line told, by dotted key: kept for whoever resumes the run.
+        options: what the command line told, before and now: kept for whoever resumes the run; None keeps what is kept.
         environ: where keys are read from, and SOURCE_DATE_EPOCH.
         model: asked in place of the one that the configuration describes.
 
@@ -241,7 +241,7 @@ def _which_run(held: Held, config: Config, resume: str | None) -> _Start:
 
 
 def latest_unfinished(ledger: Ledger, environment: str | None) -> RunEntry:
-    """Return the latest run that is not done: of an environment, or (None) of the one that was run last.
+    """Return the last run that is not done: of an environment, or (None) of the one whose run began last.
 
     Raises:
         UserError: all are done, or there is none.
@@ -251,7 +251,7 @@ def latest_unfinished(ledger: Ledger, environment: str | None) -> RunEntry:
     if not unfinished:
         raise UserError(_nothing_to_resume(environment, len(runs)))
     mine = [entry for entry in unfinished if entry.environment == unfinished[0].environment]
-    return max(mine, key=lambda entry: (len(entry.run_id), entry.run_id))  # not by time: clocks are set back
+    return max(mine, key=lambda entry: (len(entry.run_id), entry.run_id))  # clocks are set back
 
 
 def _nothing_to_resume(environment: str | None, done: int) -> str:

@@ -45,7 +45,7 @@ class Runs(Store):
         """Write a run down, or take up one that was cut off.
 
         Args:
-            options: what it was told on the command line, by dotted key; takes the place of what is on record.
+            options: what it was told on its command line, before and now; None leaves what is on record.
 
         Raises:
             UserError: the run was started with another configuration; names what differs.
@@ -58,12 +58,13 @@ class Runs(Store):
             _require_same(row, asked)
             row.status, row.reason, row.finished_at = RunStatus.RUNNING, "", None
             session.add(row)
-            session.flush()  # the options refer to the row
-            session.merge(OptionsRow(run_id=run_id, options=options or {}))
+            if options is not None:
+                session.flush()  # the options refer to the row
+                session.merge(OptionsRow(run_id=run_id, options=options))
             return RunEntry.model_validate(row.model_dump())
 
     def run_options(self, run_id: str) -> Json:
-        """Return what a run was told on its command line when it was last started, by dotted key."""
+        """Return what a run was told on its command line so far; nothing where that is not on record."""
         with self._reading() as session:
             if not inspect(session.connection()).has_table(OptionsRow.__tablename__):
                 return {}  # a ledger of version 2, opened for reading

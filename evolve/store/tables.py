@@ -156,7 +156,7 @@ class VerdictRow(Row, table=True):
 
 
 class OptionsRow(Row, table=True):
-    """What a run was told on its command line when it was last started."""
+    """What a run was told on its command line so far."""
 
     __tablename__ = "run_options"
     run_id: str = Field(primary_key=True, foreign_key="runs.run_id")

@@ -38,8 +38,8 @@ def run(
     """Evolve a harness: roll out, find patterns, have patches proposed, gate them.
 
     Accepted candidates are commits on the branch evolve/RUN and wait for `evolve review`. Ctrl-C, or a file named
-    STOP in the workspace, ends the run cleanly; --resume goes on from there with the options that the run was given,
-    and asks the model nothing twice.
+    STOP in the workspace, ends the run cleanly; --resume goes on from there with the options that the run was given
+    (but for --accept and those of the ledger), and asks the model nothing twice.
     """
     from evolve.cli.outlook import look_ahead, outlook_text
     from evolve.cli.output import show
@@ -56,10 +56,10 @@ def run(
         "budget.time_limit_s": time_limit,
     }
     find = partial(find_place, workspace, file=config, assignments=assignments, flags=flags)
-    place = find()
+    before = None
     if resume:
-        run_id, began_with = run_to_resume(place, run_id, environment=env)
-        place = find(began_with=began_with)
+        run_id, before = run_to_resume(find(only=("ledger", "environment")), run_id)
+    place = find(before=before)
     if dry_run:
         outlook = look_ahead(place, is_new=not resume)
         show(outlook.model_dump(mode="json"), outlook_text(outlook), as_json=as_json)
