@@ -24,7 +24,7 @@ from evolve.protocols import Environment, Model
 from evolve.records import Usage
 from evolve.repository import Repository, finish_landing, open_repository, remove_stale_locks
 from evolve.rollout import Rollout, RolloutLimits
-from evolve.seal import require_whole
+from evolve.seal import require_unused, require_whole
 from evolve.secrets import private_memory, secret_values
 from evolve.store import Ledger
 from evolve.store.connection import utc_now
@@ -117,6 +117,22 @@ def open_ledger(
     url = config.ledger.url or workspace.ledger_url
     workspace.state.mkdir(exist_ok=True)
     with Ledger(url, is_read_only=is_read_only, clock=clock) as ledger:
+        yield ledger
+
+
+@contextmanager
+def read_ledger(workspace: Workspace, config: Config) -> Iterator[Ledger | None]:
+    """Open the ledger for reading; None where no run has made one yet.
+
+    Raises:
+        SealError: git shows that one was made, and it is gone.
+    """
+    if not config.ledger.url and not workspace.has_ledger:
+        with open_repository(workspace.root) as repository:
+            require_unused(repository)
+        yield None
+        return
+    with open_ledger(workspace, config, is_read_only=True) as ledger:
         yield ledger
 
 

@@ -1,7 +1,7 @@
 """Loads, merges, validates and digests a configuration. Every value knows where it came from.
 
-From strong to weak: flag, `--set key.path=value`, EVOLVE_* environment, `--config` file, evolve.toml, default. What a run
-that goes on was told before counts where it was told: just below --set and flags, or in the file's place.
+From strong to weak: flag, `--set key.path=value`, EVOLVE_* environment, `--config` file, evolve.toml, default. What a
+run that goes on was told before counts where it was told: just below --set and flags, or in the file's place.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -21,14 +21,40 @@ POLL_S = 0.02
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Be the only one of those who ask for this that makes something in a folder; it leaves no file behind."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+def alone_in(folder: Path, *, wait_s: float = 10.0) -> Iterator[None]:
+    """Be the only one of those who ask for this that makes something in a folder; it leaves no file behind.
+
+    A folder that may be passed but not read cannot be held: there nobody is kept out.
+
+    Raises:
+        WorkspaceBusy: another process holds the folder all the while.
+    """
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    except PermissionError:
+        yield
+        return
+    try:
+        _lock(descriptor, wait_s, lambda: f"another process holds {folder}; try again when it is done, or name another")
         yield
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int, wait_s: float, busy: Callable[[], str]) -> None:
+    """Lock an open file for this process alone.
+
+    Raises:
+        WorkspaceBusy: another has it all the while; in the words of `busy`.
+    """
+    deadline = time.monotonic() + wait_s
+    while True:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() >= deadline:
+                raise WorkspaceBusy(busy()) from error
+        time.sleep(POLL_S)
 
 
 class WorkspaceLock:
@@ -84,17 +110,12 @@ class WorkspaceLock:
 
     def _acquire(self) -> int:
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        deadline = time.monotonic() + self._wait_s
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return descriptor
-            except BlockingIOError as error:
-                if time.monotonic() >= deadline:
-                    os.close(descriptor)
-                    busy = f"workspace {self._path.parent} is in use by {self._holder()}; wait or stop it"
-                    raise WorkspaceBusy(busy) from error
-            time.sleep(POLL_S)
+        try:
+            _lock(descriptor, self._wait_s, self._busy)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
 
     @property
     def _signature(self) -> Path:
@@ -105,6 +126,9 @@ class WorkspaceLock:
         draft = self._signature.with_name(f"{self._signature.name}.draft")
         draft.write_text(json.dumps({"pid": os.getpid(), "since": self._held_since}))
         draft.replace(self._signature)
+
+    def _busy(self) -> str:
+        return f"workspace {self._path.parent} is in use by {self._holder()}; wait or stop it"
 
     def _holder(self) -> str:
         try:

@@ -38,7 +38,7 @@ def require_unused(repository: Repository) -> None:
     runs = [ref for ref in refs_under(repository, RUNS) if _RUN_ID.fullmatch(ref.removeprefix(RUNS))]
     found = [*runs, *refs_under(repository, CANDIDATES, LOOKS)]
     if found:
-        raise _lost(f"git has {found[0]}, and there is no ledger")
+        raise _lost(f"git has {found[0]}, and there is no ledger here (one elsewhere is named by ledger.url)")
 
 
 def commit_heldout(ledger: Ledger, environment: Environment, options: Json) -> CommitmentEntry | None:

@@ -121,8 +121,10 @@ def start_workspace(
 
     Raises:
         UserError: `root` is no folder, or holds one of the files already; nothing was changed then.
+        WorkspaceBusy: another process makes something there all the while.
         RepositoryError: git is missing or refuses.
     """
+    root = root.resolve()
     files = starting_files(environments) | dict(further or {})
     if root.exists() and not root.is_dir():
         raise UserError(f"{root} is a file; name a folder")
@@ -131,7 +133,7 @@ def start_workspace(
             root.parent.mkdir(parents=True, exist_ok=True)
     except (FileNotFoundError, NotADirectoryError, FileExistsError) as error:
         raise UserError(f"{root} cannot be made ({root.parent} is no folder); name another folder") from error
-    with alone_in(root.parent):
+    with alone_in(root if root.exists() else root.parent):
         _refuse_taken(root, files)
         return _start_in(root, files, date) if root.exists() else _appear(root, files, date)
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from evolve.errors import WorkspaceBusy
-from evolve.lock import WorkspaceLock
+from evolve.lock import WorkspaceLock, alone_in
 
 HOLD = """
 import sys, time
@@ -45,6 +45,18 @@ def test_a_lock_cannot_be_taken_twice_in_one_process(tmp_path):
         WorkspaceLock(path, wait_s=0),
     ):
         pass
+
+
+def test_a_folder_that_another_holds_is_not_waited_for_without_end(tmp_path):
+    """Whoever may read a folder may hold it: after some time the user is told, and nothing is left there."""
+    with (
+        alone_in(tmp_path),
+        pytest.raises(WorkspaceBusy, match="another process holds"),
+        alone_in(tmp_path, wait_s=0.1),
+    ):
+        pass
+    with alone_in(tmp_path, wait_s=0.1):
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_release_leaves_no_holder_behind(tmp_path):

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import threading
 import tomllib
 from pathlib import Path
 
 import pytest
+import small_run
 
 from evolve.assembly import environment_names
 from evolve.config import load_config
 from evolve.errors import UserError
 from evolve.harness.artifact import read_harness
+from evolve.lock import alone_in
 from evolve.repository import open_repository
-from evolve.workspace import Workspace, find_workspace, remove_folder, seed_harness, starting_files, write_files
+from evolve.workspace import (
+    Workspace,
+    find_workspace,
+    remove_folder,
+    seed_harness,
+    start_workspace,
+    starting_files,
+    write_files,
+)
 
 
 def test_a_new_workspace_is_complete(tmp_path: Path) -> None:
@@ -63,6 +75,32 @@ def test_of_several_that_begin_one_workspace_at_once_one_does(tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir()] == ["ws"]
     with open_repository(root) as repository:
         assert repository.git.run("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("is_there", [False, True], ids=["appears", "is there"])
+def test_a_start_waits_for_the_one_before_it(tmp_path: Path, is_there: bool) -> None:
+    """While another makes something there nothing is made; when it is done the start goes on."""
+    root = tmp_path / "ws"
+    if is_there:
+        root.mkdir()
+    start = threading.Thread(target=start_workspace, args=(root, ["household"]), kwargs={"date": small_run.START})
+    with alone_in(root if is_there else tmp_path):
+        start.start()
+        start.join(0.3)
+        assert not (root / "evolve.toml").exists()
+    start.join()
+    assert (root / "evolve.toml").is_file()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
+def test_a_folder_that_may_only_be_passed_can_hold_a_workspace(tmp_path: Path) -> None:
+    """As /home on a shared machine: a folder of one's own in it is enough."""
+    (tmp_path / "mine").mkdir()
+    tmp_path.chmod(0o311)
+    try:
+        assert start_workspace(tmp_path / "mine", ["household"], date=small_run.START)
+    finally:
+        tmp_path.chmod(0o755)
 
 
 def test_a_workspace_is_found_from_inside(tmp_path: Path) -> None:

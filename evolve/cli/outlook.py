@@ -47,8 +47,8 @@ class Outlook(Record):
     )
 
 
-def look_ahead(place: Place, *, wished_gain: float | None = None, is_new: bool = True) -> Outlook:
-    """Work out what a run under this configuration would do; `is_new` is False for one that is resumed."""
+def look_ahead(place: Place, *, wished_gain: float | None = None, resume: str | None = None) -> Outlook:
+    """Work out what a run under this configuration would do; `resume` is the run that would go on, None a new one."""
     config = place.config
     environment = make_environment(config.environment, config.environments.get(config.environment, {}))
     train, guard = (len(environment.tasks(split)) for split in (Split.TRAIN, Split.GUARD))
@@ -89,7 +89,7 @@ def look_ahead(place: Place, *, wished_gain: float | None = None, is_new: bool =
         tokens_at_most=None if pace is None else round(requests * pace.tokens_per_request),
         cost_usd_at_most=None if pace is None else pace.cost_usd(config.model.price, requests),
         budget=config.budget.model_dump(mode="json"),
-        refusals=refusals(place.workspace, config, place.environ, is_new=is_new),
+        refusals=refusals(place.workspace, config, place.environ, resume=resume),
     )
 
 

@@ -10,12 +10,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evolve.assembly import Held, clock_of, hold_workspace, open_ledger
+from evolve.assembly import Held, clock_of, hold_workspace, read_ledger
 from evolve.cli.environ import with_dotenv
 from evolve.config import Config, Told, load_config
 from evolve.errors import Interrupted, UserError
-from evolve.repository import open_repository
-from evolve.seal import require_unused
 from evolve.store import Ledger
 from evolve.workspace import Workspace, find_workspace
 
@@ -93,20 +91,9 @@ def workspace_around(start: Path | None) -> Workspace | None:
         return None
 
 
-@contextmanager
-def reading(place: Place) -> Iterator[Ledger | None]:
-    """Open the ledger for reading; None where no run has made one yet.
-
-    Raises:
-        SealError: git shows that one was made, and it is gone.
-    """
-    if not place.config.ledger.url and not place.workspace.has_ledger:
-        with open_repository(place.workspace.root) as repository:
-            require_unused(repository)
-        yield None
-        return
-    with open_ledger(place.workspace, place.config, is_read_only=True) as ledger:
-        yield ledger
+def reading(place: Place) -> AbstractContextManager[Ledger | None]:
+    """Open the ledger for reading; see `read_ledger`."""
+    return read_ledger(place.workspace, place.config)
 
 
 @contextmanager

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from evolve.assembly import make_environment, open_ledger
+from evolve.assembly import make_environment, read_ledger
 from evolve.canaries import Canaries
 from evolve.config import Config
 from evolve.errors import ConfigError, UserError
 from evolve.harness.artifact import read_harness
-from evolve.loop.session import require_committed
+from evolve.loop.session import deciding, require_committed
 from evolve.models.create import create_model
 from evolve.models.settings import ModelSettings
 from evolve.proposers.command import CommandProposer
@@ -78,20 +78,22 @@ def require_startable(workspace: Workspace, config: Config, environ: Mapping[str
         require_harness(workspace, config.environment)
 
 
-def refusals(workspace: Workspace, config: Config, environ: Mapping[str, str], *, is_new: bool) -> tuple[str, ...]:
-    """Return why a run would refuse to begin, in its own words. Nothing is asked, started or changed.
+def refusals(
+    workspace: Workspace, config: Config, environ: Mapping[str, str], *, resume: str | None
+) -> tuple[str, ...]:
+    """Return why a run would refuse to begin or to go on, in its own words. Nothing is asked, started or changed.
 
     Args:
-        is_new: whether it would be a new run, which begins with the harness that is committed now.
+        resume: the run that would go on; None is a new one, which begins with the harness that is committed now.
     """
     checks: list[Callable[[], object]] = [
         *(partial(require_key, place, settings, environ) for place, settings in _asked(config).items()),
         *(partial(require_price, place, settings, config) for place, settings in _asked(config).items()),
         partial(create_model, config.model, environ=environ),
         partial(_require_proposer, workspace, config, environ),
-        partial(_require_heldout, workspace, config),
+        partial(_require_on_record, workspace, config, resume),
     ]
-    if is_new:
+    if resume is None:
         checks += [
             partial(require_harness, workspace, config.environment),
             partial(_require_committed, workspace, config),
@@ -127,14 +129,17 @@ def _asked(config: Config) -> dict[str, ModelSettings]:
 def _require_proposer(workspace: Workspace, config: Config, environ: Mapping[str, str]) -> None:
     proposer = create_proposer(workspace, config, environ=environ, replay=str, canaries=Canaries({}))
     if isinstance(proposer, CommandProposer):
-        proposer.program()
+        proposer.find_program()
 
 
-def _require_heldout(workspace: Workspace, config: Config) -> None:
-    if not config.ledger.url and not workspace.has_ledger:
-        return
+def _require_on_record(workspace: Workspace, config: Config, resume: str | None) -> None:
+    """Compare the configuration with that of the run, and the held-out split with the commitment."""
     options = config.environments.get(config.environment, {})
-    with open_ledger(workspace, config, is_read_only=True) as ledger:
+    with read_ledger(workspace, config) as ledger:
+        if ledger is None:
+            return
+        if resume is not None:
+            ledger.require_config(resume, deciding(config))
         require_heldout(ledger, make_environment(config.environment, options), options)
 
 

@@ -104,6 +104,7 @@ def _enter(
 ) -> RunEntry:
     """Commit to the held-out split, and write the run down or compare it with what it was."""
     name = config.environment
+    ledger.require_config(start.run_id, deciding(config))  # before anything is committed to
     committed = commit_heldout(ledger, bench.environment, config.environments.get(name, {}))
     progress.report(Said(commitment_sentence(name, committed)))
     return ledger.start_run(

@@ -70,7 +70,7 @@ class CommandProposer:
         """What the record of a candidate says of how the agent was shut in."""
         return self._enclosure.kind(self._row) if self._enclosure else UNPROTECTED
 
-    def program(self) -> Path:
+    def find_program(self) -> Path:
         """Return where the agent's program really lies.
 
         Raises:
@@ -135,7 +135,7 @@ class CommandProposer:
         )
 
     def _command(self, assignment: Assignment) -> list[str]:
-        program = self.program()
+        program = self.find_program()
         prompt = task_prompt(assignment, self._templates)
         prompt_file = assignment.evidence / "task.md"
         prompt_file.write_text(prompt, "utf-8")

@@ -29,10 +29,7 @@ class _Tally:
 
 
 class _Counts:
-    """Goes through the episodes once and keeps no trace.
-
-    A rival is the harness that an episode's harness was measured against.
-    """
+    """What remains of the episodes after one pass: tallies of the units, and what each harness made of each trial."""
 
     def __init__(self, episodes: Iterable[Episode], rivals: Mapping[str, str]) -> None:
         self._rivals = rivals
@@ -46,7 +43,10 @@ class _Counts:
                 self._take(episode)
 
     def outcome(self, played: _Played, unit: str) -> bool | None:
-        """Return whether the rival succeeded; None where it was not measured, or has the unit itself."""
+        """Return whether the harness that this one was measured against succeeded there.
+
+        None where that was not measured, or has the unit itself.
+        """
         rival = self._rivals.get(played.harness)
         if rival is None or unit in self._fired[rival]:
             return None

@@ -63,6 +63,17 @@ class Runs(Store):
                 session.merge(OptionsRow(run_id=run_id, options=options))
             return RunEntry.model_validate(row.model_dump())
 
+    def require_config(self, run_id: str, config: Json) -> None:
+        """Do nothing where a run has this configuration, or is not on record.
+
+        Raises:
+            UserError: it was started with another one; names what differs.
+        """
+        with self._reading() as session:
+            row = session.get(RunRow, run_id)
+            if row is not None:
+                _require_same(row, {"config": config})
+
     def run_options(self, run_id: str) -> Json:
         """Return what a run was told on its command line so far; nothing where that is not on record."""
         with self._reading() as session:
@@ -286,8 +297,9 @@ def _no_run(run_id: str) -> UserError:
 def _require_same(row: RunRow, asked: Json) -> None:
     """Refuse to mix configurations in one run."""
     stored = row.model_dump(include=set(asked))
+    words = {"model": "fingerprint of the model", "base_commit": "base commit"}
     flat_stored, flat_asked = (
-        {**value["config"], "fingerprint of the model": value["model"], "base commit": value["base_commit"]}
+        {**value["config"], **{words[name]: value[name] for name in words if name in value}}
         for value in (stored, asked)
     )
     names = sorted(flat_stored.keys() | flat_asked.keys())

@@ -240,6 +240,25 @@ def test_a_resumed_run_keeps_its_limits_and_what_is_told_now_outranks_them(evolv
     refused = evolve("run", "--resume", "-C", workspace, "--set", "gate.screen_tasks=3")
     assert refused.code == 2
     assert "service_desk-001 was started with other settings: gate (was" in refused.err
+    planned = evolve("run", "--resume", "-C", workspace, "--set", "gate.screen_tasks=3", "--dry-run", "--json").document
+    assert planned["refusals"] == [refused.err.removeprefix("evolve: ").strip()]
+
+
+def test_the_run_that_goes_on_is_the_one_of_the_environment_that_is_named(evolve, workspace, monkeypatch):
+    """An option of any form, or a variable, chooses; where none does, the run that began last goes on."""
+    config = ("-C", workspace, "--config", workspace / "my.toml", "--set", "budget.tokens=9000")
+    assert evolve("run", *config, "--env", "service_desk").code == 5
+    assert evolve("run", *config, "--env", "household").code == 5
+    (workspace / "theirs.toml").write_text('environment = "service_desk"\n')
+    resume = ("run", "--resume", "-C", workspace, "--dry-run", "--json")
+    assert evolve(*resume).document["environment"] == "household"
+    for options in (("--set", "environment=service_desk"), ("--env", "service_desk"), ("service_desk-001",)):
+        assert evolve(*resume, *options).document["environment"] == "service_desk"
+    named = evolve(*resume, "--config", workspace / "theirs.toml").document
+    assert named["environment"] == "service_desk"
+    assert any("started with other settings" in reason for reason in named["refusals"])  # it had another file
+    monkeypatch.setenv("EVOLVE_ENVIRONMENT", "service_desk")
+    assert evolve(*resume).document["environment"] == "service_desk"
 
 
 def test_resuming_a_finished_run_asks_nothing_and_changes_nothing(evolve, played):

@@ -1,5 +1,8 @@
 """How firings become counts of helped and hurt episodes."""
 
+import gc
+import weakref
+
 import handmade
 
 from evolve.records import Episode, Fault, Firing, Layer, Strength
@@ -51,3 +54,19 @@ def test_faults_are_counted_by_episode():
     """A unit that fired and misbehaved in the same episode has one faulty episode."""
     (line,) = unit_lines([played("a", harness="n", success=False, units=("action.x",), faults=("action.x",) * 2)], {})
     assert line.faults == 1
+
+
+def test_no_episode_is_kept_once_it_was_counted():
+    """A run's traces together may be larger than memory: each is gone before the next is read."""
+
+    def read():
+        for number in range(3):
+            one = played(f"task-{number}", harness="new", success=True, units=("action.x",))
+            gone.append(weakref.ref(one))
+            yield one
+            del one
+            gc.collect()
+            assert number == 0 or gone[number - 1]() is None
+
+    gone: list[weakref.ref] = []
+    assert unit_lines(read(), {})[0].episodes == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -52,5 +53,6 @@ def new_environment(
 
     folder = into or Path(name)
     paths = [str(path) for path in start_environment(name, folder)]
-    text = f"Wrote {', '.join(paths)}.\nNext: pip install -e '{folder}[dev]', then `evolve bench verify {name}`."
+    install = f"pip install -e {shlex.quote(f'{folder}[dev]')}"
+    text = f"Wrote {', '.join(paths)}.\nNext: {install}, then `evolve bench verify {name}`."
     show({"environment": name, "files": paths}, text, as_json=as_json)

@@ -61,7 +61,7 @@ def run(
         run_id, before = run_to_resume(find(only=("ledger", "environment")), run_id)
     place = find(before=before)
     if dry_run:
-        outlook = look_ahead(place, is_new=not resume)
+        outlook = look_ahead(place, resume=run_id)
         show(outlook.model_dump(mode="json"), outlook_text(outlook), as_json=as_json)
         return
     finished = run_to_its_end(place, resume=run_id, as_json=as_json)
