@@ -140,6 +140,18 @@ class Told:
     file: Mapping[str, Any] = field(default_factory=dict)
     line: Mapping[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> Told:
+        """Return what the ledger keeps; nothing where it keeps nothing.
+
+        Raises:
+            ConfigError: it keeps something else.
+        """
+        parts = [kept.get(name, {}) for name in ("file", "line")]
+        if not set(kept) <= {"file", "line"} or not all(isinstance(part, Mapping) for part in parts):
+            raise ConfigError("what the run was told is not on record as evolve writes it; start a new run")
+        return cls(*parts)
+
     def as_json(self) -> dict[str, Any]:
         """Return it as the ledger keeps it."""
         return asdict(self)
@@ -190,8 +202,9 @@ def load_config(
     before = before or Told()
     own = _of_file(workspace / FILE_NAME) if workspace is not None and (workspace / FILE_NAME).is_file() else None
     told_file = Layered(BEFORE, before.file) if file is None else _of_file(file)
+    renewed = told_file.values if file is not None else {}
     told_line = [
-        Layered(BEFORE, before.line),
+        Layered(BEFORE, {key: value for key, value in before.line.items() if key not in renewed}),
         Layered("--set", _flat_assignments(assignments)),
         Layered("flag", {key: value for key, value in (flags or {}).items() if value is not None}),
     ]
@@ -241,7 +254,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 def _flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in table.items():
-        if isinstance(value, Mapping) and value:
+        if isinstance(value, Mapping) and value and not any("." in name for name in value):
             flat.update(_flatten(value, f"{prefix}{key}."))
         else:
             flat[f"{prefix}{key}"] = to_jsonable_python(value)  # a date is its text, now and in a run that is resumed
@@ -253,15 +266,19 @@ def _from_environ(environ: Mapping[str, str]) -> Iterator[Layered]:
     for name, text in environ.items():
         key = name.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
         if name.startswith(ENVIRONMENT_PREFIX) and key.partition(".")[0] in Config.model_fields:
-            try:
-                text.encode()
-            except UnicodeEncodeError:
-                words = f"the variable {name} holds bytes that are no UTF-8; set it again, or unset it"
-                raise ConfigError(words) from None
+            if not is_utf8(text):
+                raise ConfigError(f"the variable {name} holds bytes that are no UTF-8; set it again, or unset it")
             yield Layered(name, {key: _parse_value(text)})
 
 
+def is_utf8(text: str) -> bool:
+    """Return whether a text of the command line or a variable was UTF-8; other bytes come as lone surrogates."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 def _parse_assignment(text: str) -> tuple[str, Any]:
+    if not is_utf8(text):
+        raise ConfigError(f"--set {text.encode('utf-8', 'replace').decode()} holds bytes that are no UTF-8")
     key, sign, value = text.partition("=")
     if not sign or not key.strip():
         raise ConfigError(f"--set {text!r} must look like key.path=value")

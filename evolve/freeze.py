@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -9,12 +10,15 @@ from pydantic import ValidationError
 
 from evolve import __version__
 from evolve.errors import RepositoryError, SealError, UserError
+from evolve.harness.artifact import read_harness
 from evolve.harness.digest import harness_digest
 from evolve.protocols import Environment
 from evolve.records import FrozenHarness, Json
 from evolve.repository import Repository, freeze, harness_folder, read_tag, tags
-from evolve.seal import commit_heldout
+from evolve.seal import commit_heldout, require_heldout
 from evolve.store import Ledger, Review
+
+VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def freeze_head(
@@ -26,15 +30,11 @@ def freeze_head(
         options: of the environment, as it was made with.
 
     Raises:
-        UserError: the harness has uncommitted changes, or the name seals something else.
+        UserError: the harness has uncommitted changes, is not there or does not read, or the name is none or is taken.
         SealError: the held-out tasks are not those of the commitment.
     """
-    folder = harness_folder(environment.card.name)
-    if changed := repository.changed_paths(folder):
-        raise UserError(f"{changed[0]} is not committed; commit or undo your changes in {folder} before a freeze")
+    commit, digest = _head_to_freeze(repository, environment.card.name, name)
     commitment = commit_heldout(ledger, environment, options)
-    commit = repository.head_commit()
-    digest = harness_digest(repository.read_files(commit, folder))
     return freeze_harness(
         repository,
         ledger,
@@ -51,17 +51,49 @@ def freeze_head(
     )
 
 
-def freeze_preview(repository: Repository, environment: str, name: str) -> Json:
-    """Return what `freeze_head` would seal, and what stands in its way."""
-    commit, folder = repository.head_commit(), harness_folder(environment)
-    return {
-        "environment": environment,
-        "name": name,
-        "tag": f"evolve/{environment}/{name}",
-        "commit": commit,
-        "harness": harness_digest(repository.read_files(commit, folder)),
-        "uncommitted": repository.changed_paths(folder),
-    }
+def freeze_preview(
+    repository: Repository, ledger: Ledger | None, environment: Environment, options: Json, *, name: str
+) -> Json:
+    """Return what `freeze_head` would seal.
+
+    Args:
+        ledger: None where none was made yet.
+
+    Raises:
+        UserError, SealError: as `freeze_head`.
+    """
+    commit, digest = _head_to_freeze(repository, environment.card.name, name)
+    if ledger is not None:
+        require_heldout(ledger, environment, options)
+    tag = tag_of(environment.card.name, name)
+    return {"environment": environment.card.name, "name": name, "tag": tag, "commit": commit, "harness": digest}
+
+
+def tag_of(environment: str, name: str) -> str:
+    """Return the tag of a version."""
+    return f"evolve/{environment}/{name}"
+
+
+def _head_to_freeze(repository: Repository, environment: str, name: str) -> tuple[str, str]:
+    """Return the commit that would be sealed and the digest of its harness.
+
+    Raises:
+        UserError: something stands in the way; the message says how to mend it.
+    """
+    if not VERSION.fullmatch(name) or ".." in name or name.endswith((".", ".lock")):
+        words = "letters and digits, with single '.', '_' and '-' between them"
+        raise UserError(f"{name!r} is no name for a version: {words}")
+    folder, commit, tag = harness_folder(environment), repository.head_commit(), tag_of(environment, name)
+    if changed := repository.changed_paths(folder):
+        raise UserError(f"{changed[0]} is not committed; commit or undo your changes in {folder} before a freeze")
+    files = repository.read_files(commit, folder)
+    if not files:
+        raise RepositoryError(f"commit {commit[:12]} has no harness for {environment}; nothing to freeze")
+    read_harness(files)
+    digest = harness_digest(files)
+    if tag in tags(repository, environment) and read_tag(repository, tag).manifest.get("harness") != digest:
+        raise RepositoryError(f"tag {tag} exists already and seals something else; choose another name")
+    return commit, digest
 
 
 def freeze_harness(
@@ -85,7 +117,7 @@ def freeze_harness(
     frozen = FrozenHarness(
         environment=environment,
         name=name,
-        tag=f"evolve/{environment}/{name}",
+        tag=tag_of(environment, name),
         commit=sealed,
         harness=harness_digest(files),
         manifest=manifest,
@@ -102,7 +134,7 @@ def frozen_harness(repository: Repository, *, environment: str, name: str) -> Fr
         RepositoryError: nothing is frozen under that name; the message has the names there are.
         SealError: tag, commit and files do not agree.
     """
-    tag, known = f"evolve/{environment}/{name}", tags(repository, environment)
+    tag, known = tag_of(environment, name), tags(repository, environment)
     if tag not in known:
         raise RepositoryError(_nothing_frozen(environment, name, known))
     commit, manifest = read_tag(repository, tag)

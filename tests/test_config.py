@@ -66,6 +66,8 @@ def test_a_config_file_takes_the_place_of_the_one_before(folder: Path) -> None:
     again = load_config(folder, environ={"EVOLVE_ITERATIONS": "4"}, before=told)
     assert (again.config.iterations, again.config.gate.max_trials) == (4, 7)
     more.write_text("[budget]\ntokens = 700\n")
+    by_line = load_config(folder, flags={"budget.tokens": 300}).told
+    assert load_config(folder, file=more, before=by_line).config.budget.tokens == 700  # it is told now
     renewed = load_config(folder, file=more, before=told)
     assert renewed.config.gate.max_trials == load_config(None).config.gate.max_trials
     assert renewed.told == Told(file={"budget.tokens": 700})
@@ -80,6 +82,22 @@ def test_where_the_ledger_is_is_never_kept(folder: Path, spelling: str) -> None:
     for loaded in (load_config(folder, assignments=(spelling.format(url),)), load_config(folder, file=more)):
         assert loaded.config.ledger.url == url
         assert "hunter2" not in repr(loaded.told)
+
+
+def test_a_key_with_a_dot_stays_one_key(folder: Path) -> None:
+    """A table of the user's own, with names that evolve does not know, reaches the endpoint as it was written."""
+    body = {"a.b": 1, "c": {"d": 2}}
+    loaded = load_config(folder, assignments=('model.extra_body={"a.b"=1, c={d=2}}',))
+    assert loaded.config.model.extra_body == body
+    assert load_config(folder, before=loaded.told).config.model.extra_body == body
+
+
+@pytest.mark.parametrize("kept", [{"budget.tokens": 5}, {"file": {}, "line": "x"}])
+def test_options_that_evolve_did_not_write_are_refused(kept: dict[str, object]) -> None:
+    """A damaged row is no reason to go on without a limit."""
+    assert Told.of({}) == Told()
+    with pytest.raises(ConfigError, match="start a new run"):
+        Told.of(kept)
 
 
 def test_some_sections_can_be_read_where_others_are_not_valid(folder: Path) -> None:
@@ -154,6 +172,7 @@ def test_variables_reach_nested_keys_and_others_are_left_alone() -> None:
         ("model.base_url=https://me:secret@host/v1", "model.base_url (from --set)"),
         ("budget.usd=inf", "budget.usd (from --set)"),
         ("model.temperature=nan", "model.temperature (from --set)"),
+        ("model.id=a\udcffb", "no UTF-8"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_source(assignment: str, words: str) -> None:

@@ -141,7 +141,7 @@ def test_a_run_is_taken_up_only_with_the_configuration_it_was_started_with(ledge
     """Resume never mixes configurations, and the message names each setting that differs."""
     ledger.finish_run("r1", RunStatus.STOPPED, "Ctrl-C")
     assert ledger.start_run("r1", config={"trials": 3}, **RUN).status is RunStatus.RUNNING
-    with pytest.raises(UserError, match=r"model \(was 'mmm.*trials \(was 3\)"):
+    with pytest.raises(UserError, match=r"model \(was 'mmm.*trials \(was 3, now 5\)"):
         ledger.start_run("r1", config={"trials": 5}, **{**RUN, "model": "other"})
     assert ledger.run("r1").config == {"trials": 3}
 

@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import Any, TextIO, cast
 
 from evolve.cli.codes import DONE, INFRASTRUCTURE, INTERRUPTED, OUR_BUG, USAGE
 from evolve.disk import MENDING
@@ -17,28 +18,51 @@ REPORT = "this is a fault of evolve; set EVOLVE_DEBUG=1 to see where, and report
 
 def run_command(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; nothing but SystemExit gets out."""
+    _fill_closed_streams()
+    stream = sys.stderr
+    sys.stderr = cast("TextIO", _Forgiving(stream))
+    try:
+        return _run(arguments)
+    finally:
+        sys.stderr = stream
+
+
+def _run(arguments: Sequence[str]) -> int:
     from evolve.cli.app import command
 
-    _fill_closed_streams()
     try:
         command()(list(arguments), prog_name="evolve")
     except SystemExit as end:
         return _code_of(end)
     except (Exception, KeyboardInterrupt) as error:
-        _complain(error)
+        print(f"evolve: {explain(error)}", file=sys.stderr)
+        if os.environ.get(DEBUG):
+            traceback.print_exception(error)
         return exit_code(error)
     return DONE
 
 
-def _complain(error: BaseException) -> None:
-    """Say what went wrong; where standard error takes no more, the exit code says it alone."""
-    try:
-        print(f"evolve: {explain(error)}", file=sys.stderr)
-        if os.environ.get(DEBUG):
-            traceback.print_exception(error)
-        sys.stderr.flush()
-    except OSError:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  for as long as the process lives
+class _Forgiving:
+    """Standard error that is lost once it takes no more: full, or read by nobody. Work goes on as if it were closed."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write, or lose it."""
+        try:
+            written = self._stream.write(text)
+            self._stream.flush()
+        except OSError:
+            self._stream = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  for as long as the process lives
+            return len(text)
+        return written
+
+    def flush(self) -> None:
+        """Do nothing: what was written is flushed."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def _fill_closed_streams() -> None:

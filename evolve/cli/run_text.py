@@ -141,5 +141,6 @@ def _next(document: Json) -> list[str]:
     if any(row["review"] == Review.WAITING for row in document["candidates"]):
         return ["", "Next: `evolve review` shows each accepted candidate and its evidence."]
     if document["status"] != RunStatus.DONE:
-        return ["", f"Next: `evolve run --resume {document['run_id']}`, with the options it began with, goes on."]
+        go_on = f"`evolve run --resume {document['run_id']}` goes on as it was told"
+        return ["", f"Next: {go_on}; what is told now, a larger budget for one, outranks that."]
     return []

@@ -34,7 +34,7 @@ def run_to_resume(place: Place, written: str | None) -> tuple[str, Told]:
         environment_maker(environment)
     with inspecting(place) as ledger:
         entry = pick_run(ledger, written) if written else latest_unfinished(ledger, environment)
-        before = Told(**ledger.run_options(entry.run_id))
+        before = Told.of(ledger.run_options(entry.run_id))
         return entry.run_id, replace(before, line={"environment": entry.environment, **before.line})
 
 

@@ -7,7 +7,6 @@ from evolve.cli.place import Place, reading, writing
 from evolve.freeze import freeze_head, freeze_preview
 from evolve.records import FrozenHarness, Json
 from evolve.repository import open_repository
-from evolve.seal import require_heldout
 
 
 def freeze_committed(place: Place, environment: str, name: str) -> FrozenHarness:
@@ -19,15 +18,8 @@ def freeze_committed(place: Place, environment: str, name: str) -> FrozenHarness
 
 
 def would_freeze(place: Place, environment: str, name: str) -> Json:
-    """Return what a freeze would seal.
-
-    Raises:
-        SealError: it would be refused, for its held-out tasks are not those of the commitment.
-    """
+    """Return what a freeze would seal; it refuses as a freeze does."""
     options = place.config.environments.get(environment, {})
     made = make_environment(environment, options)
-    with reading(place) as ledger:
-        if ledger is not None:
-            require_heldout(ledger, made, options)
-    with open_repository(place.workspace.root) as repository:
-        return freeze_preview(repository, environment, name)
+    with reading(place) as ledger, open_repository(place.workspace.root) as repository:
+        return freeze_preview(repository, ledger, made, options, name=name)

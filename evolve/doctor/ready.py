@@ -7,7 +7,7 @@ from functools import partial
 
 from evolve.assembly import make_environment, read_ledger
 from evolve.canaries import Canaries
-from evolve.config import Config
+from evolve.config import Config, flat_values
 from evolve.errors import ConfigError, UserError
 from evolve.harness.artifact import read_harness
 from evolve.loop.session import deciding, require_committed
@@ -17,6 +17,7 @@ from evolve.proposers.command import CommandProposer
 from evolve.proposers.create import create_proposer
 from evolve.repository import harness_folder, open_repository
 from evolve.seal import require_heldout
+from evolve.secrets import scrub, secret_values
 from evolve.workspace import Workspace
 
 
@@ -27,10 +28,26 @@ def require_ready(config: Config, environ: Mapping[str, str]) -> None:
         ConfigError: the environment is not installed, a variable that an endpoint's key should be in is not set, or
             money is limited and a model's price is not known.
     """
+    require_no_secret(config, environ)
     make_environment(config.environment, config.environments.get(config.environment, {}))
     for place, settings in _asked(config).items():
         require_key(place, settings, environ)
         require_price(place, settings, config)
+
+
+def require_no_secret(config: Config, environ: Mapping[str, str]) -> None:
+    """Refuse a credential in the configuration, which goes into ledger and reports. The ledger's own URL does not.
+
+    Raises:
+        ConfigError: names the key, and not what it holds.
+    """
+    secrets = secret_values(environ)
+    for key, value in flat_values(config).items():
+        if not key.startswith("ledger.") and scrub(value, secrets) != value:
+            raise ConfigError(
+                f"{key} holds a credential, and a configuration is written into ledger and reports: put it into a "
+                "variable (in the environment or in .env), which model.api_key_env names"
+            )
 
 
 def require_key(place: str, settings: ModelSettings, environ: Mapping[str, str]) -> None:
@@ -87,6 +104,7 @@ def refusals(
         resume: the run that would go on; None is a new one, which begins with the harness that is committed now.
     """
     checks: list[Callable[[], object]] = [
+        partial(require_no_secret, config, environ),
         *(partial(require_key, place, settings, environ) for place, settings in _asked(config).items()),
         *(partial(require_price, place, settings, config) for place, settings in _asked(config).items()),
         partial(create_model, config.model, environ=environ),

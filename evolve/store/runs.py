@@ -294,16 +294,24 @@ def _no_run(run_id: str) -> UserError:
     return UserError(f"the ledger has no run {run_id!r}; `evolve runs list` shows those it has")
 
 
+def _flat(table: Json, prefix: str = "") -> Json:
+    """Return the values of a configuration by dotted key."""
+    flat: Json = {}
+    for key, value in table.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {f"{prefix}{key}": value}
+    return flat
+
+
 def _require_same(row: RunRow, asked: Json) -> None:
     """Refuse to mix configurations in one run."""
     stored = row.model_dump(include=set(asked))
     words = {"model": "fingerprint of the model", "base_commit": "base commit"}
     flat_stored, flat_asked = (
-        {**value["config"], **{words[name]: value[name] for name in words if name in value}}
+        {**_flat(value["config"]), **{words[name]: value[name] for name in words if name in value}}
         for value in (stored, asked)
     )
     names = sorted(flat_stored.keys() | flat_asked.keys())
     differing = [name for name in names if flat_stored.get(name) != flat_asked.get(name)]
     if differing:
-        what = ", ".join(f"{name} (was {flat_stored.get(name)!r})" for name in differing)
+        what = ", ".join(f"{name} (was {flat_stored.get(name)!r}, now {flat_asked.get(name)!r})" for name in differing)
         raise UserError(f"run {row.run_id} was started with other settings: {what}; restore them or start a new run")

@@ -96,13 +96,37 @@ def test_closed_standard_error_is_no_fault(played):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_where_standard_error_takes_no_more_the_exit_code_tells(played):
-    """An error that cannot be said, and progress that cannot be shown, end with the code of what went wrong."""
-    for words, code in ((["runs", "show", "nowhere"], 2), (["run", "--set", "environments.household.train=3"], 4)):
-        command = [sys.executable, "-m", "evolve", *words, "-C", str(played)]
-        command += ["--config", str(played / "my.toml")] if words[0] == "run" else []
+    """An error that cannot be said ends with its own code; a run whose progress nobody sees goes on to its end."""
+    config = ["--config", str(played / "my.toml"), "--iterations", "1"]
+    for words, code in ((["runs", "show", "nowhere"], 2), (["runs", "--nope"], 2), (["run", *config], 0)):
+        command = [sys.executable, "-m", "evolve", *words, *(["-C", str(played)] if len(words) > 2 else [])]
         with Path("/dev/full").open("w") as full:
-            ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=full, check=False)
+            ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=full, check=False)
         assert ended.returncode == code, words
+    assert b"household-002" in ended.stdout
+
+
+def test_a_run_goes_on_when_nobody_reads_its_progress(played):
+    """`evolve run 2>&1 >result | head -1` ends the reader, not the run."""
+    command = [sys.executable, "-m", "evolve", "run", "--config", str(played / "my.toml"), "-C", str(played)]
+    started = subprocess.Popen([*command, "--iterations", "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    started.stderr.close()
+    with started.stdout as result:
+        assert b"household-002" in result.read()
+    assert started.wait() == 0
+
+
+def test_a_credential_in_the_configuration_is_refused(evolve, workspace, monkeypatch):
+    """It would be written into ledger and report: the key is named, what it holds is not, and nothing is on record."""
+    monkeypatch.setenv("MY_API_KEY", "correct-horse-battery")
+    words = ("-C", workspace, "--config", workspace / "my.toml")
+    for secret in ("sk-proj-abcdefghijklmnopqrstuvwxyz", "correct-horse-battery"):
+        ended = evolve("run", *words, "--set", f"model.extra_body.api_key={secret}")
+        assert_refused(ended, 2, "model.extra_body.api_key holds a credential", "model.api_key_env")
+        assert secret not in ended.err
+        plan = evolve("plan", *words, "--set", f"model.extra_body.api_key={secret}", "--json")
+        assert "model.extra_body.api_key holds a credential" in plan.document["refusals"][0]
+    assert evolve("runs", "list", "-C", workspace, "--json").document["runs"] == []
 
 
 def test_a_budget_of_money_without_a_price_is_refused(evolve, workspace):

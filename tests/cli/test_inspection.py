@@ -239,7 +239,7 @@ def test_a_resumed_run_keeps_its_limits_and_what_is_told_now_outranks_them(evolv
         assert (plan["environment"], plan["budget"]["tokens"]) == ("service_desk", tokens)
     refused = evolve("run", "--resume", "-C", workspace, "--set", "gate.screen_tasks=3")
     assert refused.code == 2
-    assert "service_desk-001 was started with other settings: gate (was" in refused.err
+    assert "service_desk-001 was started with other settings: gate.screen_tasks (was" in refused.err
     planned = evolve("run", "--resume", "-C", workspace, "--set", "gate.screen_tasks=3", "--dry-run", "--json").document
     assert planned["refusals"] == [refused.err.removeprefix("evolve: ").strip()]
 

@@ -165,6 +165,13 @@ def test_a_name_that_nothing_is_frozen_under_is_told_before_the_key(evolve, work
     assert "'nowhere'; installed are" in evolve(*evaluate, "--env", "nowhere").err
 
 
+def refusals_of_freeze(evolve, workspace, name):
+    """Return the beginning of how `freeze` refuses, with --dry-run and without."""
+    ended = [evolve("freeze", "household", "--name", name, "-C", workspace, *flag) for flag in ((), ("--dry-run",))]
+    assert [one.code for one in ended] == [2, 2]
+    return [one.err.removeprefix("evolve: ").partition(";")[0].partition(": letters")[0].strip() for one in ended]
+
+
 def test_unknown_version_and_wrong_name_are_refused(evolve, workspace):
     """What was not frozen cannot be evaluated, a bad name cannot be frozen, an unknown environment neither."""
     assert evolve("evaluate", "v9", "-C", workspace, "--config", workspace / "my.toml").code == 2
@@ -172,6 +179,15 @@ def test_unknown_version_and_wrong_name_are_refused(evolve, workspace):
     assert evolve("freeze", "nowhere", "--name", "v1", "-C", workspace).code == 2
     dry = evolve("freeze", "household", "--name", "v1", "-C", workspace, "--dry-run", "--json").document
     assert dry["would_freeze"]["tag"] == "evolve/household/v1"
+    assert refusals_of_freeze(evolve, workspace, "a..b") == ["'a..b' is no name for a version"] * 2
+    (workspace / "harness_artifacts/household/harness.toml").write_text("no harness")
+    assert (
+        refusals_of_freeze(evolve, workspace, "v1") == ["harness_artifacts/household/harness.toml is not committed"] * 2
+    )
+    with open_repository(workspace) as repository:
+        repository.git.run("add", "-A")
+        repository.git.run("-c", "user.name=me", "-c", "user.email=me@here", "commit", "--quiet", "-m", "broken")
+    assert all("not valid TOML" in told for told in refusals_of_freeze(evolve, workspace, "v1"))
     with open_repository(workspace) as repository:
         assert repository.resolve("refs/tags/evolve/household/v1") is None
 

@@ -30,8 +30,7 @@ def freeze(
     place = find_place(workspace, file=config, assignments=assignments)
     if dry_run:
         would = would_freeze(place, env, name)
-        changed = f"; not committed: {', '.join(would['uncommitted'])}" if would["uncommitted"] else ""
-        text = f"would tag {would['tag']} at {would['commit'][:12]}, harness {would['harness'][:12]}{changed}"
+        text = f"would tag {would['tag']} at {would['commit'][:12]}, harness {would['harness'][:12]}"
         show({"would_freeze": would}, text, as_json=as_json)
         return
     frozen = freeze_committed(place, env, name)
