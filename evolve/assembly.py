@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import entry_points
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
 
 from evolve.archive import Archive, Keeper
 from evolve.canaries import Canaries, planted_variables, run_canaries
 from evolve.config import Config
-from evolve.errors import ConfigError
+from evolve.errors import ConfigError, EvolveError
 from evolve.harness.worker import WorkerPool
 from evolve.lock import WorkspaceLock
 from evolve.models.budget import Budget
@@ -82,12 +83,45 @@ def environment_maker(name: str) -> Callable[[Mapping[str, object]], Environment
     """Return what makes an environment out of its options. Finding it reads every installed package's metadata.
 
     Raises:
-        ConfigError: none of that name is installed.
+        ConfigError: none of that name is installed, or several are, or its module does not load.
     """
     check_names([name])
-    found = {point.name: point for point in entry_points(group=ENVIRONMENT_GROUP)}
-    make: Callable[[Mapping[str, object]], Environment] = found[name].load()
-    return make
+    found = {point.value: point for point in entry_points(group=ENVIRONMENT_GROUP) if point.name == name}
+    if len(found) > 1:
+        raise ConfigError(
+            f"{name!r} is given by {' and by '.join(sorted(found))}; uninstall the package of one of them"
+        )
+    (point,) = found.values()
+    try:
+        make: Callable[[Mapping[str, object]], Environment] = point.load()
+    except Exception as error:
+        raise _unusable(point, error) from error
+    return make if _is_ours(point) else partial(_make_theirs, point, make)
+
+
+def _is_ours(point: EntryPoint) -> bool:
+    return point.value.startswith("evolve.")
+
+
+def _make_theirs(
+    point: EntryPoint, make: Callable[[Mapping[str, object]], Environment], options: Mapping[str, object]
+) -> Environment:
+    """Make an environment of somebody else; what goes wrong in it is not told as a fault of evolve."""
+    try:
+        return make(options)
+    except EvolveError:
+        raise
+    except Exception as error:
+        raise _unusable(point, error) from error
+
+
+def _unusable(point: EntryPoint, error: Exception) -> ConfigError:
+    if isinstance(error, ConfigError):
+        return error
+    told = f"{type(error).__name__}: {error}"
+    return ConfigError(
+        f"the environment {point.name!r} ({point.value}) cannot be used: {told}; mend it or uninstall it"
+    )
 
 
 def clock_of(environ: Mapping[str, str]) -> Callable[[], datetime]:

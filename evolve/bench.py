@@ -96,7 +96,23 @@ def find_benchmark(name: str) -> Benchmark:
     known = ", ".join(benchmark_names()) or "none"
     if name in environment_names():
         raise UserError(f"{name} brings its own tasks, there is no data to fetch; benchmarks with data are: {known}")
-    raise UserError(f"there is no benchmark {name!r}; installed are: {known}")
+    played = {one for point in entry_points(group=BENCHMARK_GROUP) for one in point.load().environments}
+    others = ", ".join(sorted(set(environment_names()) - played)) or "none"
+    raise UserError(
+        f"there is no benchmark {name!r}; installed are: {known}; environments that bring their own tasks: {others}"
+    )
+
+
+def with_heldout(benchmark: Benchmark) -> set[str]:
+    """Return the environments of a benchmark whose held-out data is on this machine."""
+    return {name for name in benchmark.environments if _has_heldout(name)}
+
+
+def _has_heldout(name: str) -> bool:
+    try:
+        return make_environment(name, {}).heldout_digest() is not None
+    except (EvolveError, ImportError):
+        return False
 
 
 def state_of(benchmark: Benchmark, options: Mapping[str, object]) -> BenchmarkState:

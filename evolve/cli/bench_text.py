@@ -60,6 +60,14 @@ def taken_text(state: BenchmarkState, taken: Sequence[str]) -> str:
     return "\n".join([f"Took {count(len(taken), 'file')} into {state.home}. {end}", *_lacks(state)])
 
 
+def lost_heldout_text(environments: Sequence[str], folder: Path) -> str:
+    """Say that held-out data which was found elsewhere is found no more, now that a folder without it comes first."""
+    return (
+        f"warning: the held-out data of {', '.join(environments)} was found elsewhere before; {folder} comes first now "
+        "and has none. Bring it there too, or remove the folder; until then no version can be evaluated"
+    )
+
+
 def verification_text(found: Verification) -> str:
     """Return the checks of one environment, and the score of doing nothing beside them."""
     if found.missing:

@@ -23,3 +23,23 @@ def would_freeze(place: Place, environment: str, name: str) -> Json:
     made = make_environment(environment, options)
     with reading(place) as ledger, open_repository(place.workspace.root) as repository:
         return freeze_preview(repository, ledger, made, options, name=name)
+
+
+def frozen_text(frozen: FrozenHarness) -> str:
+    """Return a frozen version for people, and what may be done with it."""
+    commitment = frozen.manifest["heldout_commitment"]
+    if commitment:
+        evaluate = f"evolve evaluate {frozen.name} --env {frozen.environment}"
+        after = f"Next: `{evaluate}` looks at the held-out tasks, on the record."
+    else:
+        after = (
+            "This version can never be evaluated: bring the held-out data (`evolve bench info` says what is missing), "
+            "then freeze the harness under a new name."
+        )
+    return "\n".join(
+        [
+            f"{frozen.tag} seals harness {frozen.harness[:12]} at commit {frozen.commit[:12]}.",
+            f"Held-out commitment: {commitment or 'none, the data is not on this machine'}.",
+            after,
+        ]
+    )

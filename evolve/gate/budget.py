@@ -82,9 +82,10 @@ class ErrorBudget:
     def __str__(self) -> str:
         if self.left is None or self.total is None:
             return f"policy explore: each candidate at {EXPLORE_ALPHA:.0%}, no bound over the run, nothing is committed"
+        candidates = "1 candidate" if len(self.spent) == 1 else f"{len(self.spent)} candidates"
         return (
             f"policy {self.policy}: {percent(self.left, 2)} of {percent(self.total, 0)} false-accept rate left after "
-            f"{len(self.spent)} candidates; the next one may spend {percent(self.next_alpha, 2)}"
+            f"{candidates}; the next one may spend {percent(self.next_alpha, 2)}"
         )
 
 

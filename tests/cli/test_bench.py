@@ -249,6 +249,8 @@ def test_init_makes_the_default_environment_the_default(evolve, tmp_path: Path) 
 
 def test_env_new_starts_an_environment(evolve, tmp_path: Path) -> None:
     """`evolve env new` writes the three files of the page."""
+    taken = evolve("env", "new", "household", "--into", tmp_path / "h")
+    assert (taken.code, "'household' is installed already" in taken.err) == (2, True)
     assert evolve("env", "new", "my_desk", "--into", tmp_path / "d").code == 0
     assert sorted(os.listdir(tmp_path / "d")) == ["my_desk.py", "pyproject.toml", "test_my_desk.py"]
 
@@ -311,3 +313,49 @@ def test_a_folder_that_may_not_be_read_holds_no_files(tmp_path: Path) -> None:
     environ = {**os.environ, "EVOLVE_DATA": str(home / "data")}
     ran = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=False)
     assert (set(ran.stdout.split()) - {"tau2"}, ran.stderr) == (set(), ""), "tau2 may bring its data in its package"
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Return what installs a package with one environment, as pip would."""
+
+    def install(module: str, name: str, code: str) -> None:
+        (tmp_path / f"{module}.py").write_text(code)
+        known = tmp_path / f"{module}-1.0.dist-info"
+        known.mkdir()
+        (known / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+        (known / "entry_points.txt").write_text(f"[evolve.environments]\n{name} = {module}:create\n")
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, module, raising=False)
+
+    return install
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("raise RuntimeError('oops')\n", "RuntimeError: oops"),
+        ("def make(options): ...\n", "AttributeError"),
+        ("def create(options):\n    return options['size']\n", "KeyError: 'size'"),
+    ],
+)
+def test_an_environment_that_does_not_load_is_its_own_fault_alone(evolve, installed, tmp_path, code: str, words: str):
+    """The others are listed, made and checked as ever; it is told where it lies, and not as a fault of evolve."""
+    installed("broken_desk", "broken_desk", code)
+    listed = evolve("env", "list")
+    assert (listed.code, "broken_desk:create" in listed.out, words in listed.out) == (0, True, True)
+    assert "household" in listed.out
+    assert evolve("init", tmp_path / "ws").code == 0
+    checked = evolve("bench", "verify", "broken_desk")
+    assert (checked.code, words in checked.out, "fault of evolve" in checked.out + checked.err) == (2, True, False)
+    found = {one["name"]: one for one in evolve("doctor", "-C", tmp_path / "ws", "--json").document["findings"]}
+    assert words in found["environment broken_desk"]["detail"]
+    assert found["environment household"]["status"] == "ok"
+
+
+def test_two_packages_with_one_environment_are_told(evolve, installed):
+    """Neither is taken in silence: which one would answer is no matter of chance."""
+    installed("other_house", "household", "def create(options): ...\n")
+    listed = evolve("env", "list").out
+    assert "'household' is given by evolve.environments" in listed
+    assert "other_house:create" in listed

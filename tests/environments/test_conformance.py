@@ -211,9 +211,11 @@ def test_a_new_environment_passes_its_own_tests(tmp_path: Path) -> None:
     assert f"{len(CHECKS) + 2} passed" in run.stdout
 
 
-@pytest.mark.parametrize("name", ["", "a", "My_desk", "my-desk", "2desks", "class", "../desk", "d" * 50])
+@pytest.mark.parametrize(
+    "name", ["", "a", "My_desk", "my-desk", "2desks", "class", "json", "evolve", "../desk", "d" * 50]
+)
 def test_a_name_that_is_no_module_is_refused(name: str, tmp_path: Path) -> None:
-    """Nothing is written under a name that Python cannot import."""
+    """Nothing is written under a name that Python cannot import, or that is a module already."""
     with pytest.raises(UserError):
         start_environment(name, tmp_path / "new")
     assert not (tmp_path / "new").exists()

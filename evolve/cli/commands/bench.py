@@ -55,12 +55,15 @@ def fetch(
 
     Nothing is downloaded by evolve itself. Files are checked against their pinned digests before they are taken.
     """
-    from evolve.bench import find_benchmark, state_of, take_files
-    from evolve.cli.bench_text import fetch_text, taken_text
-    from evolve.cli.output import show
+    from evolve.bench import find_benchmark, state_of, take_files, with_heldout
+    from evolve.cli.bench_text import fetch_text, lost_heldout_text, taken_text
+    from evolve.cli.output import say, show
 
     benchmark = find_benchmark(name)
+    before = set() if source is None else with_heldout(benchmark)
     taken = [] if source is None else take_files(benchmark, source)
+    if lost := before - with_heldout(benchmark) if before else set():
+        say(lost_heldout_text(sorted(lost), benchmark.home))
     state = state_of(benchmark, {})
     document = {"benchmark": benchmark.name, "folder": state.home, "taken": taken, "commands": list(state.fetch)}
     text = fetch_text(state) if source is None else taken_text(state, taken)

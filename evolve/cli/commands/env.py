@@ -48,9 +48,13 @@ def new_environment(
 
     `pip install -e 'DIR[dev]'` makes it known, `evolve bench verify NAME` checks what every environment has to keep.
     """
+    from evolve.assembly import environment_names
     from evolve.cli.output import show
     from evolve.environments.template import start_environment
+    from evolve.errors import UserError
 
+    if name in environment_names():
+        raise UserError(f"the environment {name!r} is installed already; name yours otherwise")
     folder = into or Path(name)
     paths = [str(path) for path in start_environment(name, folder)]
     install = f"pip install -e {shlex.quote(f'{folder}[dev]')}"

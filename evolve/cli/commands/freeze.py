@@ -25,7 +25,7 @@ def freeze(
     """
     from evolve.cli.output import show
     from evolve.cli.place import find_place
-    from evolve.cli.sealing import freeze_committed, would_freeze
+    from evolve.cli.sealing import freeze_committed, frozen_text, would_freeze
 
     place = find_place(workspace, file=config, assignments=assignments)
     if dry_run:
@@ -34,9 +34,4 @@ def freeze(
         show({"would_freeze": would}, text, as_json=as_json)
         return
     frozen = freeze_committed(place, env, name)
-    text = (
-        f"{frozen.tag} seals harness {frozen.harness[:12]} at commit {frozen.commit[:12]}.\n"
-        f"Held-out commitment: {frozen.manifest['heldout_commitment'] or 'none, the data is not on this machine'}.\n"
-        f"Next: `evolve evaluate {name} --env {env}` looks at the held-out tasks, on the record."
-    )
-    show(frozen.model_dump(mode="json"), text, as_json=as_json)
+    show(frozen.model_dump(mode="json"), frozen_text(frozen), as_json=as_json)

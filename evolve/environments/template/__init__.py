@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import keyword
 import re
 from pathlib import Path
@@ -19,14 +20,22 @@ def template_files(name: str) -> dict[str, str]:
     Raises:
         UserError: the name cannot be that of a module.
     """
-    if not NAME.fullmatch(name) or keyword.iskeyword(name):
+    if not NAME.fullmatch(name):
         raise UserError(
             f"{name!r} is no name for an environment: 2 to 40 lower-case letters, digits and _, a letter first"
         )
+    if keyword.iskeyword(name) or _is_module(name):
+        raise UserError(f"{name!r} is a word or a module of Python already; name the environment otherwise")
     title = "".join(part.capitalize() for part in name.split("_"))
     files = {f"{name}.py": "environment.py.j2", "pyproject.toml": "pyproject.toml.j2"}
     files[f"test_{name}.py"] = "test_environment.py.j2"
     return {path: render(source, templates=FOLDER, name=name, title=title) for path, source in files.items()}
+
+
+def _is_module(name: str) -> bool:
+    """Return whether a module of that name can be imported; a bare folder of that name is none."""
+    found = importlib.util.find_spec(name)
+    return found is not None and found.origin is not None
 
 
 def start_environment(name: str, folder: Path) -> list[Path]:
