@@ -76,6 +76,15 @@ def require_sealed(ledger: Ledger, environment: Environment, options: Json, froz
     """Return the commitment to the held-out split after comparing it, and the environment, with what was frozen.
 
     Raises:
+        SealError: as `require_evaluable`.
+    """
+    return ledger.commit_heldout(frozen.environment, options, require_evaluable(ledger, environment, options, frozen))
+
+
+def require_evaluable(ledger: Ledger, environment: Environment, options: Json, frozen: FrozenHarness) -> str:
+    """Return the digest of the held-out split after comparing it, and the environment, with what was frozen.
+
+    Raises:
         SealError: something is not as it was when the harness was frozen, or the held-out data is not here.
     """
     name = frozen.environment
@@ -90,13 +99,14 @@ def require_sealed(ledger: Ledger, environment: Environment, options: Json, froz
             f"{frozen.name!r} of {name} was frozen where the held-out data was not, so nothing says which tasks it is "
             "for; freeze the harness here under a new name"
         )
-    commitment = commit_heldout(ledger, environment, options)
-    if commitment is None:
+    digest = environment.heldout_digest()
+    if digest is None:
         raise SealError(f"the held-out data of {name} is not on this machine; `evolve bench fetch` says what brings it")
+    ledger.require_heldout(name, options, digest)
     described = frozen.manifest.get("environment", {}).get("digest")
-    _refuse_change(frozen, "the held-out tasks", frozen.manifest.get("heldout_commitment"), commitment.digest)
+    _refuse_change(frozen, "the held-out tasks", frozen.manifest.get("heldout_commitment"), digest)
     _refuse_change(frozen, "code, tasks or scorer", described, environment.card.digest)
-    return commitment
+    return digest
 
 
 def mark_look(repository: Repository, look: Look, heldout: str, result: Json | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from evolve.assembly import check_names
+from evolve.assembly import check_names, make_environment
 from evolve.cli.live import live_progress
 from evolve.cli.output import count, points, say, show, table
 from evolve.cli.place import Place, reading, wait_for
@@ -16,6 +16,7 @@ from evolve.freeze import frozen_harness
 from evolve.rates import percent
 from evolve.records import Json
 from evolve.repository import open_repository
+from evolve.seal import require_evaluable
 
 
 def evaluate_once(place: Place, name: str, *, as_json: bool) -> None:
@@ -34,6 +35,23 @@ def evaluate_once(place: Place, name: str, *, as_json: bool) -> None:
             show(document, evaluation_text(result, earlier), as_json=as_json)
 
         wait_for(look_at(place.workspace, place.config, name=name, environ=place.environ, progress=progress, tell=tell))
+
+
+def would_evaluate(place: Place, name: str) -> Json:
+    """Return the looks so far; it refuses as an evaluation does, before anything is asked or written.
+
+    Raises:
+        UserError, SealError: no look would be taken.
+    """
+    environment = place.config.environment
+    looks = past_looks(place, name)
+    require_ready(place.config, place.environ)
+    options = place.config.environments.get(environment, {})
+    with open_repository(place.workspace.root) as repository, reading(place) as ledger:
+        if ledger is not None:
+            frozen = frozen_harness(repository, environment=environment, name=name)
+            require_evaluable(ledger, make_environment(environment, options), options, frozen)
+    return {"environment": environment, "name": name, "looks": looks}
 
 
 def past_looks(place: Place, name: str) -> list[Json]:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from accepted import add_accepted
 
+from evolve.cli.sealing import frozen_text
+from evolve.records import FrozenHarness
 from evolve.repository import open_repository
 
 
@@ -145,7 +147,7 @@ def test_frozen_version_is_evaluated_and_each_look_is_told(evolve, workspace):
     assert "look 2 with this harness; 1 look made before" in second.out
     assert "base" in second.out
     other, words = (*config, "--set", "environments.household.heldout=2"), "were looked at already, with the options"
-    for command in (("freeze", "household", "--name", "v2"), ("run", "--iterations", "1")):
+    for command in (("freeze", "household", "--name", "v2"), ("evaluate", "v1"), ("run", "--iterations", "1")):
         refused = evolve(*command, *other)
         assert (refused.code, words in refused.err) == (2, True)
         previewed = evolve(*command, *other, "--dry-run", "--json")
@@ -170,6 +172,15 @@ def refusals_of_freeze(evolve, workspace, name):
     ended = [evolve("freeze", "household", "--name", name, "-C", workspace, *flag) for flag in ((), ("--dry-run",))]
     assert [one.code for one in ended] == [2, 2]
     return [one.err.removeprefix("evolve: ").partition(";")[0].partition(": letters")[0].strip() for one in ended]
+
+
+def test_a_version_without_held_out_data_is_told_to_be_of_no_use():
+    """What comes next is not an evaluation that would be refused."""
+    manifest = {"heldout_commitment": None}
+    frozen = FrozenHarness(environment="e", name="v1", tag="t", commit="c" * 40, harness="h" * 64, manifest=manifest)
+    assert "can never be evaluated" in frozen_text(frozen)
+    sealed = frozen.model_copy(update={"manifest": {"heldout_commitment": "d" * 64}})
+    assert "`evolve evaluate v1 --env e`" in frozen_text(sealed)
 
 
 def test_unknown_version_and_wrong_name_are_refused(evolve, workspace):
