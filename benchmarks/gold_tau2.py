@@ -75,7 +75,7 @@ def measure(domain: str, options: dict[str, object], *, with_hashes: bool) -> di
     if not options.get("user"):
         result |= {"do_nothing": sum(do_nothing(environment, task) for task in tasks)}
         recorded = read_recording(options["data"], domain)
-        result |= compare(environment, tasks, recorded, clock, with_hashes=with_hashes)
+        result |= compare(environment, tasks, recorded, clock, with_hashes=with_hashes) if recorded else {}
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return result | clock.medians_ms() | {"resident_mb": round(resident)}
 
@@ -95,7 +95,9 @@ def do_nothing(environment: Tau2, task: Task) -> bool:
 
 
 def read_recording(folder: object, domain: str) -> dict[str, dict]:
-    lines = (Path(str(folder)) / domain / "golden_train.jsonl").read_text(encoding="utf-8").splitlines()
+    """Return what tau2 itself did, by task; nothing where it was not recorded."""
+    path = Path(str(folder)) / domain / "golden_train.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     return {record["task_id"]: record for record in map(json.loads, lines)}
 
 

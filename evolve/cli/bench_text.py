@@ -102,6 +102,6 @@ def _lacks(state: BenchmarkState) -> Iterator[str]:
 
 
 def _commands(state: BenchmarkState) -> Iterator[str]:
-    yield "These commands bring it:"
+    yield "All that is needed is here; these commands bring it anew:" if state.is_ready else "These commands bring it:"
     yield from (f"  {line}" for line in state.fetch)
     yield f"Files at hand elsewhere: evolve bench fetch {state.name} --from DIR"
