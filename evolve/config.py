@@ -18,6 +18,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import to_jsonable_python
 
+from evolve.dotted import flatten
 from evolve.errors import ConfigError
 from evolve.gate.budget import Policy
 from evolve.models.settings import ModelSettings
@@ -141,14 +142,14 @@ class Told:
     line: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, kept: Mapping[str, Any]) -> Told:
+    def of(cls, kept: Any) -> Told:
         """Return what the ledger keeps; nothing where it keeps nothing.
 
         Raises:
             ConfigError: it keeps something else.
         """
-        parts = [kept.get(name, {}) for name in ("file", "line")]
-        if not set(kept) <= {"file", "line"} or not all(isinstance(part, Mapping) for part in parts):
+        parts = [kept.get(name, {}) for name in ("file", "line")] if isinstance(kept, Mapping) else [kept]
+        if not all(isinstance(part, Mapping) for part in parts) or not set(kept) <= {"file", "line"}:
             raise ConfigError("what the run was told is not on record as evolve writes it; start a new run")
         return cls(*parts)
 
@@ -222,7 +223,7 @@ def load_config(
 
 def flat_values(config: Config) -> dict[str, Any]:
     """Return every value by dotted key, for `config show`."""
-    return _flatten(config.model_dump(mode="json"))
+    return flatten(config.model_dump(mode="json"))
 
 
 def _section(key: str) -> str:
@@ -232,7 +233,7 @@ def _section(key: str) -> str:
 def _of_file(path: Path) -> Layered:
     if not path.is_file():
         raise ConfigError(f"--config {path}: no such file")
-    return Layered(str(path), _flatten(_read_toml(path)))
+    return Layered(str(path), _as_json(flatten(_read_toml(path))))
 
 
 def _flat_assignments(assignments: Iterable[str]) -> dict[str, Any]:
@@ -240,8 +241,13 @@ def _flat_assignments(assignments: Iterable[str]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for text in assignments:
         key, value = _parse_assignment(text)
-        flat |= _flatten({key: value})
-    return flat
+        flat |= flatten({key: value})
+    return _as_json(flat)
+
+
+def _as_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values as the ledger keeps them: a date is its text, now and in a run that is resumed."""
+    return {key: to_jsonable_python(value) for key, value in values.items()}
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -251,33 +257,23 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is not valid TOML: {error}") from error
 
 
-def _flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in table.items():
-        if isinstance(value, Mapping) and value and not any("." in name for name in value):
-            flat.update(_flatten(value, f"{prefix}{key}."))
-        else:
-            flat[f"{prefix}{key}"] = to_jsonable_python(value)  # a date is its text, now and in a run that is resumed
-    return flat
-
-
 def _from_environ(environ: Mapping[str, str]) -> Iterator[Layered]:
     """Yield a source for each variable, named as the variable is."""
     for name, text in environ.items():
         key = name.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
         if name.startswith(ENVIRONMENT_PREFIX) and key.partition(".")[0] in Config.model_fields:
-            if not is_utf8(text):
+            if not _is_utf8(text):
                 raise ConfigError(f"the variable {name} holds bytes that are no UTF-8; set it again, or unset it")
             yield Layered(name, {key: _parse_value(text)})
 
 
-def is_utf8(text: str) -> bool:
+def _is_utf8(text: str) -> bool:
     """Return whether a text of the command line or a variable was UTF-8; other bytes come as lone surrogates."""
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _parse_assignment(text: str) -> tuple[str, Any]:
-    if not is_utf8(text):
+    if not _is_utf8(text):
         raise ConfigError(f"--set {text.encode('utf-8', 'replace').decode()} holds bytes that are no UTF-8")
     key, sign, value = text.partition("=")
     if not sign or not key.strip():

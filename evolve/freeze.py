@@ -86,14 +86,18 @@ def _head_to_freeze(repository: Repository, environment: str, name: str) -> tupl
     folder, commit, tag = harness_folder(environment), repository.head_commit(), tag_of(environment, name)
     if changed := repository.changed_paths(folder):
         raise UserError(f"{changed[0]} is not committed; commit or undo your changes in {folder} before a freeze")
-    files = repository.read_files(commit, folder)
+    files = _harness_at(repository, commit, environment)
+    read_harness(files)
+    if tag in tags(repository, environment) and read_tag(repository, tag).commit != commit:
+        raise RepositoryError(f"tag {tag} exists already and seals another commit; choose another name")
+    return commit, harness_digest(files)
+
+
+def _harness_at(repository: Repository, commit: str, environment: str) -> dict[str, bytes]:
+    files = repository.read_files(commit, harness_folder(environment))
     if not files:
         raise RepositoryError(f"commit {commit[:12]} has no harness for {environment}; nothing to freeze")
-    read_harness(files)
-    digest = harness_digest(files)
-    if tag in tags(repository, environment) and read_tag(repository, tag).manifest.get("harness") != digest:
-        raise RepositoryError(f"tag {tag} exists already and seals something else; choose another name")
-    return commit, digest
+    return files
 
 
 def freeze_harness(
@@ -111,9 +115,7 @@ def freeze_harness(
         SealError: the ledger has the name for something else.
     """
     sealed = repository.commit(commit)
-    files = repository.read_files(sealed, harness_folder(environment))
-    if not files:
-        raise RepositoryError(f"commit {sealed[:12]} has no harness for {environment}; nothing to freeze")
+    files = _harness_at(repository, sealed, environment)
     frozen = FrozenHarness(
         environment=environment,
         name=name,

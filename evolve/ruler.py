@@ -5,12 +5,13 @@ It is measured when a run begins, kept with the run, and measured anew wherever 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
 
 from evolve import __version__
+from evolve.dotted import flatten
 from evolve.errors import RulerChanged
 from evolve.protocols import Environment
 from evolve.records import Json, ModelFingerprint, Record, Split, Task, digest_of
@@ -99,7 +100,7 @@ def require_unchanged(run_id: str, then: Ruler, now: Ruler) -> None:
 
 def changes(then: Ruler, now: Ruler) -> list[str]:
     """Return what differs between two rulers, each with both values."""
-    before, after = (dict(_flat(ruler.model_dump(mode="json"))) for ruler in (then, now))
+    before, after = (flatten(ruler.model_dump(mode="json")) for ruler in (then, now))
     names = sorted(before.keys() | after.keys())
     return [
         f"{_IN_WORDS.get(name, name)} (was {_short(before.get(name))}, is {_short(after.get(name))})"
@@ -110,14 +111,6 @@ def changes(then: Ruler, now: Ruler) -> list[str]:
 
 def _listed(tasks: Sequence[Task]) -> TaskSet:
     return TaskSet(count=len(tasks), digest=digest_of([task.task_id for task in tasks]))
-
-
-def _flat(values: Mapping[str, object], prefix: str = "") -> list[tuple[str, object]]:
-    """Return nested values by dotted name."""
-    found: list[tuple[str, object]] = []
-    for name, value in values.items():
-        found += _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else [(f"{prefix}{name}", value)]
-    return found
 
 
 def _short(value: object) -> str:

@@ -28,8 +28,8 @@ def run_to_resume(place: Place, written: str | None) -> tuple[str, Told]:
     Raises:
         UserError: there is none, or no such environment.
     """
-    named = place.config.environment if place.sources.get("environment") != str(place.workspace.config_file) else None
-    environment = named if "environment" in place.sources else None
+    is_named = place.sources.get("environment") not in (None, str(place.workspace.config_file))
+    environment = place.config.environment if is_named else None
     if environment is not None:
         environment_maker(environment)
     with inspecting(place) as ledger:

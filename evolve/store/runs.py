@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from sqlalchemy import BindParameter, Column, bindparam, func, insert, inspect, update
 from sqlmodel import Session, col, select
 
+from evolve.dotted import flatten
 from evolve.errors import SealError, UserError
 from evolve.records import Episode, Json, Pattern, Split, Usage
 from evolve.store.connection import Store
@@ -80,7 +81,7 @@ class Runs(Store):
             if not inspect(session.connection()).has_table(OptionsRow.__tablename__):
                 return {}  # a ledger of version 2, opened for reading
             row = session.get(OptionsRow, run_id)
-            return {} if row is None else dict(row.options)
+            return {} if row is None else row.options
 
     def run(self, run_id: str) -> RunEntry:
         """Return a run."""
@@ -294,20 +295,12 @@ def _no_run(run_id: str) -> UserError:
     return UserError(f"the ledger has no run {run_id!r}; `evolve runs list` shows those it has")
 
 
-def _flat(table: Json, prefix: str = "") -> Json:
-    """Return the values of a configuration by dotted key."""
-    flat: Json = {}
-    for key, value in table.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {f"{prefix}{key}": value}
-    return flat
-
-
 def _require_same(row: RunRow, asked: Json) -> None:
     """Refuse to mix configurations in one run."""
     stored = row.model_dump(include=set(asked))
     words = {"model": "fingerprint of the model", "base_commit": "base commit"}
     flat_stored, flat_asked = (
-        {**_flat(value["config"]), **{words[name]: value[name] for name in words if name in value}}
+        {**flatten(value["config"]), **{words[name]: value[name] for name in words if name in value}}
         for value in (stored, asked)
     )
     names = sorted(flat_stored.keys() | flat_asked.keys())
