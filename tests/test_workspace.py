@@ -43,6 +43,14 @@ def test_a_new_workspace_is_complete(tmp_path: Path) -> None:
     assert any(".env" in line for line in ignored)
 
 
+@pytest.mark.parametrize("names", [[name] for name in environment_names()] + [environment_names()], ids=len)
+def test_the_configuration_of_a_new_workspace_reads(names: list[str], tmp_path: Path) -> None:
+    """Whatever environments it is begun with: the first is the default, and the lines after it hold."""
+    write_files(tmp_path, starting_files(names))
+    config = load_config(tmp_path).config
+    assert (config.environment, config.iterations) == (names[0], 5)
+
+
 @pytest.mark.parametrize("name", environment_names())
 def test_seed_harnesses_read_and_name_their_environment(name: str) -> None:
     """Each installed environment has a seed that is a valid harness of it."""

@@ -238,6 +238,9 @@ def test_init_takes_the_environments_that_are_named(evolve, tmp_path: Path) -> N
     assert evolve("init", tmp_path / "w", "--env", "service_desk", "--env", "household").code == 0
     assert sorted(os.listdir(tmp_path / "w" / "harness_artifacts")) == ["household", "service_desk"]
     assert 'environment = "service_desk"' in (find_workspace(tmp_path / "w").root / "evolve.toml").read_text()
+    assert evolve("init", tmp_path / "one", "--env", "service_desk").code == 0
+    shown = evolve("config", "show", "-C", tmp_path / "one", "--json")
+    assert (shown.code, shown.document["values"]["environment"]["value"]) == (0, "service_desk")
 
 
 def test_init_makes_the_default_environment_the_default(evolve, tmp_path: Path) -> None:
