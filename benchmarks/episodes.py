@@ -98,7 +98,7 @@ def main() -> None:
     chosen = parser.parse_args()
     root = (chosen.into or Path(tempfile.mkdtemp(prefix="evolve-episodes-"))).resolve()
     start_workspace(root, [chosen.environment], date=datetime.now(UTC))
-    flags = {
+    usual = {
         "environment": chosen.environment,
         "model.kind": "local",
         "model.path": str(chosen.model),
@@ -110,8 +110,9 @@ def main() -> None:
         "rollout.concurrency": 1,
         "rollout.episode_timeout_s": 3600,
     }
+    assignments = [f"{key}={json.dumps(value)}" for key, value in usual.items()]
     options = [f"environments.{chosen.environment}.{option}" for option in chosen.option]
-    config = load_config(root, flags=flags, assignments=(*options, *chosen.set)).config
+    config = load_config(root, assignments=(*assignments, *options, *chosen.set)).config
     started = time.monotonic()
     found = tell(*asyncio.run(play(root, config, chosen.tasks)))
     print(json.dumps({**found, "wall_s": round(time.monotonic() - started), "workspace": str(root)}))

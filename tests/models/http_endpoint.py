@@ -36,7 +36,7 @@ def chat(content: str | None = None, calls: list[tuple[str, str]] | None = None,
 class Reply:
     """One answer of the endpoint."""
 
-    body: Any
+    body: Any  # a function makes it of what was sent
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     delay_s: float = 0.0
@@ -55,15 +55,17 @@ class Endpoint:
     most_under_way: int = 0
 
     async def answer(self, request: web.Request) -> web.Response:
+        sent = await request.json()
         reply = self.replies[min(len(self.bodies), len(self.replies) - 1)]
-        self.bodies.append(await request.json())
+        self.bodies.append(sent)
         self.headers.append(dict(request.headers))
         self.under_way += 1
         self.most_under_way = max(self.under_way, self.most_under_way)
         await asyncio.sleep(reply.delay_s)
         await self._company(reply.waits_for)
         self.under_way -= 1
-        text = reply.body if isinstance(reply.body, str) else json.dumps(reply.body)
+        body = reply.body(sent) if callable(reply.body) else reply.body
+        text = body if isinstance(body, str) else json.dumps(body)
         return web.Response(text=text, status=reply.status, headers=reply.headers, content_type="application/json")
 
     async def _company(self, wanted: int) -> None:
