@@ -172,6 +172,8 @@ def test_variables_reach_nested_keys_and_others_are_left_alone() -> None:
         ("model.base_url=https://me:secret@host/v1", "model.base_url (from --set)"),
         ("budget.usd=inf", "budget.usd (from --set)"),
         ("model.temperature=nan", "model.temperature (from --set)"),
+        ("model.extra_body.min_p=nan", "model.extra_body.min_p (from --set)"),
+        ("environments.mine.sizes=[1, inf]", "environments.mine.sizes (from --set)"),
         ("model.id=a\udcffb", "no UTF-8"),
     ],
 )
