@@ -34,10 +34,14 @@ def layer_of(module: str) -> int | None:
     return next((ranked[p] for p in prefixes if p in ranked), None)
 
 
-def imports_of(module: str) -> set[str]:
+def tree_of(module: str) -> ast.Module:
     path = PACKAGE / (module.replace(".", "/") + ".py")
     path = path if path.exists() else PACKAGE / module.replace(".", "/") / "__init__.py"
-    tree = ast.parse(path.read_text())
+    return ast.parse(path.read_text())
+
+
+def imports_of(module: str) -> set[str]:
+    tree = tree_of(module)
     named = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module}
     plain = {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
     return {name.removeprefix("evolve.") for name in named | plain if name.startswith("evolve.")}
@@ -50,3 +54,20 @@ def test_module_imports_only_from_its_own_layer_or_below(module: str) -> None:
     assert mine is not None, f"{module} has no layer: declare it in LAYERS"
     higher = {name for name in imports_of(module) if (layer_of(name) or 0) > mine}
     assert not higher
+
+
+STARTERS = ("subprocess.Popen", "asyncio.create_subprocess_exec", "self._repository.git.execute")
+"""What starts a program that may be running when Ctrl-C is pressed; `subprocess.run` is for short questions."""
+
+
+def test_programs_that_are_started_are_in_sessions_of_their_own() -> None:
+    """A terminal's Ctrl-C goes to all of its session: a worker, a server or a git that died of it would be a result."""
+    calls = [
+        (ast.unparse(node.func), f"{module}:{node.lineno}", {keyword.arg for keyword in node.keywords})
+        for module in modules()
+        for node in ast.walk(tree_of(module))
+        if isinstance(node, ast.Call)
+    ]
+    started = [call for call in calls if call[0] in STARTERS]
+    assert [place for _, place, keywords in started if "start_new_session" not in keywords] == []
+    assert {name for name, _, _ in started} == set(STARTERS)

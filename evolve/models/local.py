@@ -138,6 +138,7 @@ class _Server:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=words,
+                start_new_session=True,  # a terminal's Ctrl-C is for us: replies under way are still wanted
             )
             try:
                 url = await _first_line(process)

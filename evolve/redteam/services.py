@@ -38,7 +38,10 @@ def running_services(top: Path, *, program: str, service: str, model: str) -> It
 def _bystander(canary: str) -> Iterator[int]:
     """Run another program of the user, with a secret among its variables and so on its stack."""
     sleeper = subprocess.Popen(
-        [sys.executable, "-ISc", "import time; time.sleep(600)"], env={"SECRET": canary}, stdin=subprocess.DEVNULL
+        [sys.executable, "-ISc", "import time; time.sleep(600)"],
+        env={"SECRET": canary},
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
     )
     try:
         yield sleeper.pid

@@ -115,6 +115,7 @@ class Git:
             with_exceptions=False,
             stdout_as_string=False,
             strip_newline_in_stdout=False,
+            start_new_session=True,  # a terminal's Ctrl-C ends no command halfway
             pass_fds=self._lock.descriptors if self._lock else (),
         )
         return _Answer(status, output, complaint.strip())

@@ -1,6 +1,7 @@
 """What is on record of a run, as people and programs read it."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -205,23 +206,46 @@ def test_plan_uses_the_tokens_that_earlier_runs_measured(evolve, played):
     assert plan["cost_usd_at_most"] > 0
 
 
+SLOW_RULE = """
+from evolve.rules import PASS, action_rule
+
+@action_rule(id="action.slow", strength="block", evidence="a test")
+def slow(view, memory):
+    if len(view.history) < 2:
+        sum(range(5_000_000))
+    return PASS
+"""
+
+
 def test_interrupted_run_ends_with_130_and_goes_on_when_resumed(evolve, workspace):
-    """Ctrl-C ends a run cleanly: exit code 130, the run on record as stopped; --resume alone finishes it."""
+    """Ctrl-C ends a run cleanly: exit code 130, the run on record as stopped; --resume alone finishes it.
+
+    A terminal sends it to all processes of the job; rule workers go on until their episodes have ended.
+    """
+    (workspace / "harness_artifacts/household/action.py").write_text(SLOW_RULE)
+    for words in (("add", "harness_artifacts"), ("commit", "-qm", "a rule")):
+        subprocess.run(["git", "-c", "user.name=u", "-c", "user.email=u@x", *words], cwd=workspace, check=True)
     options = ["-C", str(workspace), "--config", str(workspace / "my.toml"), "--iterations", "1", "--json"]
-    options += ["--set", "environments.household.train=20", "--set", "rollout.concurrency=1"]
+    options += ["--set", "environments.household.train=6", "--set", "rollout.concurrency=1"]
     command = [sys.executable, "-m", "evolve", "run", *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, start_new_session=True, **pipes)
     while process.poll() is None and not (workspace / "traces/household/train").exists():
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
+    time.sleep(0.1)  # the second episode is under way
+    os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate()
     assert process.returncode == 130, err
     assert json.loads(out)["status"] == "stopped"
+    files = (workspace / "traces/household").rglob("*.jsonl")
+    traces = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    assert len(traces) == 2
+    assert [trace["faults"] for trace in traces] == [[]] * len(traces)
     planned = evolve("run", "--resume", "-C", workspace, "--dry-run", "--json").document
-    assert (planned["iterations"], planned["train"], planned["refusals"]) == (1, 20, [])
+    assert (planned["iterations"], planned["train"], planned["refusals"]) == (1, 6, [])
     resumed = evolve("run", "--resume", "-C", workspace, "--set", "rollout.concurrency=8", "--json").document
     assert (resumed["run_id"], resumed["status"]) == ("household-001", "done")
-    options = ["--iterations", "1", "--set", "environments.household.train=20"]
+    options = ["--iterations", "1", "--set", "environments.household.train=6"]
     with_all = evolve("run", "--resume", "household-001", "-C", workspace, *options, "--config", workspace / "my.toml")
     assert with_all.code == 0
 

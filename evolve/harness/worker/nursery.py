@@ -47,6 +47,7 @@ class Zygote:
                 command,
                 env=environment,
                 cwd="/",
+                start_new_session=True,  # a terminal's Ctrl-C asks the host to stop, and the episode goes to its end
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
