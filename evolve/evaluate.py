@@ -110,7 +110,7 @@ async def evaluate(
         harness = read_harness(repository.read_files(frozen.commit, harness_folder(config.environment)))
         async with (
             open_bench(workspace, config, ledger, environ=environ, spent=Usage(), model=model) as bench,
-            stop_signals(workspace) as stop,
+            stop_signals(workspace, progress) as stop,
         ):
             options = config.environments.get(config.environment, {})
             heldout = require_sealed(ledger, bench.environment, options, frozen)

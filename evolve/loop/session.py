@@ -27,6 +27,7 @@ from evolve.workspace import Workspace
 FREE_TO_CHANGE = ("budget", "iterations", "rollout", "ledger")
 """Sections of the configuration that a resumed run may change: they decide how long and how fast, not what."""
 STOP_POLL_S = 0.3
+STOPPING = "stopping: what is under way goes to its end and is kept; Ctrl-C (once more) ends at once"
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ async def run_session(
             open_bench(
                 workspace, config, held.ledger, environ=environ, spent=spent, payer=start.run_id, model=model
             ) as bench,
-            stop_signals(workspace) as stop,
+            stop_signals(workspace, progress) as stop,
         ):
             entry = _enter(held.ledger, bench, config, start, options, progress)
             run = _context(entry, workspace, config, held, bench, progress=progress, stop=stop)
@@ -184,19 +185,21 @@ def deciding(config: Config) -> Json:
 
 
 @asynccontextmanager
-async def stop_signals(workspace: Workspace) -> AsyncIterator[asyncio.Event]:
+async def stop_signals(workspace: Workspace, progress: Progress) -> AsyncIterator[asyncio.Event]:
     """Give an event that Ctrl-C, SIGTERM or a STOP file in the workspace sets. A second Ctrl-C ends at once."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def ask() -> None:
+        if not stop.is_set():
+            progress.report(Said(STOPPING))
         stop.set()
         loop.remove_signal_handler(signal.SIGINT)
 
     async def watch() -> None:
         while not workspace.stop_file.exists():  # noqa: ASYNC110  a file gives no event
             await asyncio.sleep(STOP_POLL_S)
-        stop.set()
+        ask()
 
     with suppress(NotImplementedError, RuntimeError, ValueError):
         loop.add_signal_handler(signal.SIGINT, ask)

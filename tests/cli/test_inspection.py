@@ -240,6 +240,7 @@ def test_interrupted_run_ends_with_130_and_goes_on_when_resumed(evolve, workspac
     files = (workspace / "traces/household").rglob("*.jsonl")
     traces = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     assert len(traces) == 2
+    assert "stopping: what is under way goes to its end" in err
     assert [trace["faults"] for trace in traces] == [[]] * len(traces)
     planned = evolve("run", "--resume", "-C", workspace, "--dry-run", "--json").document
     assert (planned["iterations"], planned["train"], planned["refusals"]) == (1, 6, [])

@@ -171,9 +171,11 @@ def test_the_signals_are_those_of_the_caller_again_afterwards(workspace: Workspa
     from evolve.loop.session import stop_signals
 
     async def story() -> bool:
-        async with stop_signals(workspace) as stop:
+        async with stop_signals(workspace, notes) as stop:
             workspace.stop_file.touch()
             await asyncio.wait_for(stop.wait(), 5)
         return asyncio.get_running_loop().remove_signal_handler(2)
 
+    notes = small_run.Notes()
     assert asyncio.run(story()) is False
+    assert [event.text.partition(":")[0] for event in notes.events] == ["stopping"]
