@@ -190,6 +190,18 @@ def test_server_that_died_is_started_again() -> None:
 
 
 @needs_gguf
+def test_an_interrupt_of_the_terminals_job_leaves_the_server_to_us() -> None:
+    """Ctrl-C in a terminal goes to the whole process group; a reply that is under way is still given."""
+
+    async def story(model: LocalModel) -> list[bool]:
+        await model.complete(ModelRequest([USER], []))
+        (child,) = children_of(os.getpid())
+        return [os.getpgid(child) == os.getpgid(0), os.getsid(child) == os.getsid(0)]
+
+    assert played(story) == [False, False]
+
+
+@needs_gguf
 def test_close_ends_the_child() -> None:
     """After close no process is left."""
 
