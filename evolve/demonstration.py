@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from evolve.assembly import clock_of, hold_workspace, make_environment, open_ledger
-from evolve.config import Config, load_config
+from evolve.config import Config, Loaded, load_config
 from evolve.errors import UserError
 from evolve.evaluate import ArmResult, Evaluation, evaluate
 from evolve.freeze import freeze_head
@@ -75,7 +75,7 @@ def recorded_environments() -> list[str]:
 
 def demo_config(
     workspace: Workspace, environment: str, *, model_path: Path | None, environ: Mapping[str, str]
-) -> Config:
+) -> Loaded:
     """Return the demo's settings for one environment.
 
     Args:
@@ -84,7 +84,7 @@ def demo_config(
     flags = {f"model.{key}": value for key, value in _model(environment, model_path).items()}
     flags["environment"] = environment
     settings = resource(f"recordings/{environment}.toml")
-    return load_config(workspace.root, file=settings, environ=environ, flags=flags).config
+    return load_config(workspace.root, file=settings, environ=environ, flags=flags)
 
 
 def demo_settings(environment: str, *, model_path: Path | None = None) -> str:
@@ -114,7 +114,7 @@ def _model(environment: str, model_path: Path | None) -> dict[str, str]:
 
 async def demonstrate(
     workspace: Workspace,
-    config: Config,
+    settings: Loaded,
     *,
     environ: Mapping[str, str],
     watch: Callable[[], AbstractContextManager[Progress]],
@@ -126,8 +126,9 @@ async def demonstrate(
         watch: opens what follows the run, and then the evaluation.
         say: is told of each candidate that became a commit.
     """
+    config, options = settings.config, settings.told.as_json()
     with watch() as progress:
-        ran = await run_session(workspace, config, resume=None, environ=environ, progress=progress)
+        ran = await run_session(workspace, config, resume=None, options=options, environ=environ, progress=progress)
     frozen = _accept_and_freeze(workspace, config, ran.entry.run_id, environ, say)
     with watch() as progress:
         result = await evaluate(workspace, config, name=VERSION_NAME, environ=environ, progress=progress)

@@ -22,6 +22,7 @@ from evolve.store import Purpose
 
 RETRY_PAUSE_S = 0.5
 SHARE_NEEDS = 10
+GOES_ON = "stopped as asked; the same command goes on from here (a run with --resume)"
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Rollout:
     async def _drain(self, waiting: Iterable[Series], done: dict[str, Episode], total: int, purpose: Purpose) -> None:
         for name, job in chain.from_iterable(waiting):
             if self._stop.is_set():
-                raise Interrupted("stopped as asked; `evolve run --resume` goes on from here")
+                raise Interrupted(GOES_ON)
             try:
                 episode = await self._play_with_retries(name, job)
                 await self._archive.record(episode, arm=job.arm, purpose=purpose)
@@ -175,7 +176,8 @@ class Rollout:
         if len(errors) > self._limits.error_share * max(total, SHARE_NEEDS):
             raise InfrastructureError(
                 f"{len(errors)} of {total} episodes could not be played, the last with: {errors[-1].error}. "
-                "Nothing was scored for them. Mend the cause (`evolve doctor`), then `evolve run --resume`."
+                "Nothing was scored for them. Mend the cause (`evolve doctor`); the same command goes on then "
+                "(a run with --resume)."
             )
 
 

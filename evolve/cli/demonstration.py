@@ -22,7 +22,7 @@ from evolve.demonstration import (
     demonstrate,
     recorded_environments,
 )
-from evolve.errors import UserError
+from evolve.errors import Interrupted, UserError
 from evolve.evaluate import Evaluation
 from evolve.rates import percent
 from evolve.workspace import Workspace, start_workspace
@@ -101,9 +101,16 @@ def _one_environment(
     workspace: Workspace, name: str, model_path: Path | None
 ) -> tuple[Evaluation, EnvironmentDocument]:
     environ = with_dotenv(os.environ, workspace.root / ".env")
-    config = demo_config(workspace, name, model_path=model_path, environ=environ)
+    settings = demo_config(workspace, name, model_path=model_path, environ=environ)
     say(f"\n== {name} ==")
-    return wait_for(demonstrate(workspace, config, environ=environ, watch=live_progress, say=say))
+    try:
+        return wait_for(demonstrate(workspace, settings, environ=environ, watch=live_progress, say=say))
+    except Interrupted as error:
+        where = f"-C {workspace.root}"
+        raise Interrupted(
+            f"stopped; what was recorded is kept: `evolve runs list {where}`. An unfinished run goes on with "
+            f"`evolve run --resume {where}`; a demo begins anew with `evolve demo`"
+        ) from error
 
 
 def _arm(arm: ArmDocument) -> str:

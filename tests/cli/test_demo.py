@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,6 +85,22 @@ def test_the_demo_can_be_done_step_by_step(played: Played, evolve, tmp_path: Pat
     assert first == demo
     settings = ("-C", played.workspace, "--config", played.workspace / "service_desk.toml")
     assert evolve("freeze", "service_desk", "--name", "again", *settings).code == 0
+
+
+def test_a_demo_that_was_stopped_goes_on_as_a_run(played: Played, evolve, tmp_path: Path) -> None:
+    """Ctrl-C says how, and the run needs none of the demo's settings again to come to the same candidate."""
+    into = tmp_path / "demo"
+    command = [sys.executable, "-m", "evolve", "demo", "--into", str(into)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while process.poll() is None and not (into / "traces/household/train").exists():
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    said = process.communicate()[1]
+    assert (process.returncode, f"`evolve run --resume -C {into}`" in said) == (130, True), said
+    assert evolve("run", "--resume", "-C", into).code == 0
+    listed = [evolve("candidates", "list", "-C", root, "--json") for root in (into, played.workspace)]
+    one, other = (ended.document["candidates"][0] for ended in listed)
+    assert (one["state"], one["effect"], one["hypothesis"]) == ("accepted", other["effect"], other["hypothesis"])
 
 
 @pytest.mark.parametrize(
