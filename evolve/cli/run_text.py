@@ -134,7 +134,9 @@ def run_text(place: Place, document: Json) -> str:
 
 
 def _status(document: Json) -> str:
-    return f"{document['status']} ({document['reason']})" if document["reason"] else str(document["status"])
+    """Return how a run stands, and the first sentence of why; standard error and the document have all of it."""
+    reason = document["reason"].partition(". ")[0]
+    return f"{document['status']} ({reason})" if reason else str(document["status"])
 
 
 def _next(place: Place, document: Json) -> list[str]:
