@@ -1,5 +1,6 @@
 """A workspace is made whole, or nothing is touched; in a user's repository the user's files stay."""
 
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -129,3 +130,12 @@ def test_bare_repository_is_refused(evolve, tmp_path, inside):
     ended = evolve("init", bare / inside, "--env", "household")
     assert (ended.code, f"{bare} is a bare repository" in ended.err) == (2, True)
     assert sorted(bare.rglob("*")) == before
+
+
+def test_next_commands_bear_a_path_with_blanks(evolve, tmp_path):
+    """What is to be typed next can be pasted as it stands."""
+    place = tmp_path / "my desk"
+    quoted = f"-C {shlex.quote(str(place))}`"
+    assert evolve("init", place, "--env", "household").out.count(quoted) == 2
+    added = evolve("init", place, "--env", "service_desk").out
+    assert f"`evolve run -C {shlex.quote(str(place))} --env service_desk`" in added
