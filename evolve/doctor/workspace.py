@@ -13,7 +13,7 @@ from evolve.lock import WorkspaceLock
 from evolve.repository import harness_folder, open_repository
 from evolve.seal import require_unused
 from evolve.store import RunStatus
-from evolve.workspace import Workspace
+from evolve.workspace import Workspace, adding
 
 
 def workspace_state(workspace: Workspace, config: Config) -> Iterator[Finding]:
@@ -37,12 +37,12 @@ def _repository(workspace: Workspace, config: Config) -> Finding:
         mend = f"mend the file, then `evolve harness check {folder}`, then commit"
         return Finding(name="repository", status="missing", detail=str(error), mend=mend, blocks=True)
     except EvolveError as error:
-        return Finding(name="repository", status="missing", detail=str(error), mend="evolve init", blocks=True)
+        return Finding(name="repository", status="missing", detail=str(error), blocks=True)
     if changed:
         detail, mend = f"{changed[0]} is not committed", f"git add {folder} && git commit, or undo the changes"
         return Finding(name="repository", status="missing", detail=detail, mend=mend, blocks=True)
     if not has_harness:
-        mend = f"write {folder}/harness.toml and commit it"
+        mend = adding(workspace.root, config.environment)
         return Finding(name="repository", status="missing", detail=f"no {folder} at HEAD", mend=mend, blocks=True)
     return Finding(name="repository", status="ok", detail=f"{workspace.root}, {folder} is clean")
 

@@ -22,7 +22,7 @@ from evolve.repository import Repository, harness_folder
 from evolve.ruler import Ruler, measure, require_unchanged
 from evolve.seal import commit_heldout, commitment_sentence
 from evolve.store import Ledger, RunEntry, RunStatus
-from evolve.workspace import Workspace
+from evolve.workspace import Workspace, adding
 
 FREE_TO_CHANGE = ("budget", "iterations", "rollout", "ledger")
 """Sections of the configuration that a resumed run may change: they decide how long and how fast, not what."""
@@ -97,7 +97,7 @@ def require_committed(repository: Repository, environment: str) -> None:
     if changed := repository.changed_paths(folder):
         raise UserError(f"{changed[0]} is not committed; commit or undo your changes in {folder} before a run")
     if repository.harness_tree("HEAD", environment) is None:
-        raise UserError(f"there is no {folder} at HEAD; `evolve init` makes one for each environment")
+        raise UserError(f"there is no {folder} at HEAD; `{adding(repository.root, environment)}` adds it")
 
 
 def _enter(
