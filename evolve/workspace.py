@@ -108,6 +108,7 @@ def find_workspace(start: Path) -> Workspace:
     Raises:
         UserError: no folder from there upwards has an evolve.toml.
     """
+    _require_utf8(start.resolve())
     for folder in (start.resolve(), *start.resolve().parents):
         if (folder / "evolve.toml").is_file():
             return Workspace(folder)
@@ -135,6 +136,7 @@ def start_workspace(
         RepositoryError: git is missing or refuses.
     """
     root = root.resolve()
+    _require_utf8(root)
     files = starting_files(environments) | dict(further or {})
     if root.exists() and not root.is_dir():
         raise UserError(f"{root} is a file; name a folder")
@@ -210,6 +212,14 @@ def write_files(root: Path, files: dict[str, bytes]) -> None:
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(files[path])
+
+
+def _require_utf8(path: Path) -> None:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        shown = os.fsencode(path).decode(errors="backslashreplace")
+        raise UserError(f"the path {shown} is not UTF-8, and ledger and reports hold text; rename the folder") from None
 
 
 def adding(root: Path, environment: str) -> str:

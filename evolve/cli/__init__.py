@@ -11,6 +11,10 @@ def main() -> None:
     """Run the command that the arguments name, and exit with its code."""
     import sys
 
-    from evolve.cli.exits import run_command
+    try:
+        from evolve.cli.exits import run_command
 
-    sys.exit(run_command(sys.argv[1:]))
+        code = run_command(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)

@@ -6,11 +6,12 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import Any, TextIO, cast
 
 from evolve.cli.codes import DONE, INFRASTRUCTURE, INTERRUPTED, OUR_BUG, USAGE
 from evolve.disk import MENDING
-from evolve.errors import EvolveError, Interrupted
+from evolve.errors import EvolveError, Interrupted, UserError
 
 DEBUG = "EVOLVE_DEBUG"
 REPORT = "this is a fault of evolve; set EVOLVE_DEBUG=1 to see where, and report it with that output"
@@ -28,11 +29,14 @@ def run_command(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    from evolve.cli.app import command
-
     try:
+        _require_a_folder()
+        from evolve.cli.app import command
+
         command()(list(arguments), prog_name="evolve")
     except SystemExit as end:
+        if end.code == INTERRUPTED:  # so the command line's library tells of Ctrl-C
+            print(f"evolve: {explain(KeyboardInterrupt())}", file=sys.stderr)
         return _code_of(end)
     except (Exception, KeyboardInterrupt) as error:
         print(f"evolve: {explain(error)}", file=sys.stderr)
@@ -73,8 +77,17 @@ def _fill_closed_streams() -> None:
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a letter that it cannot hold costs no result
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  for as long as the process lives
+
+
+def _require_a_folder() -> None:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise UserError("the current folder was deleted; `cd` to one that is there") from None
 
 
 def exit_code(error: BaseException) -> int:

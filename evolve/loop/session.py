@@ -186,7 +186,10 @@ def deciding(config: Config) -> Json:
 
 @asynccontextmanager
 async def stop_signals(workspace: Workspace, progress: Progress) -> AsyncIterator[asyncio.Event]:
-    """Give an event that Ctrl-C, SIGTERM or a STOP file in the workspace sets. A second Ctrl-C ends at once."""
+    """Give an event that Ctrl-C, SIGTERM, a terminal that is closed or a STOP file in the workspace sets.
+
+    A second Ctrl-C ends at once. Hang-ups that are ignored, as under nohup, stay so.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -201,17 +204,18 @@ async def stop_signals(workspace: Workspace, progress: Progress) -> AsyncIterato
             await asyncio.sleep(STOP_POLL_S)
         ask()
 
+    asking = [s for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is not signal.SIG_IGN]
     with suppress(NotImplementedError, RuntimeError, ValueError):
-        loop.add_signal_handler(signal.SIGINT, ask)
-        loop.add_signal_handler(signal.SIGTERM, ask)
+        for one in asking:
+            loop.add_signal_handler(one, ask)
     watcher = asyncio.create_task(watch())
     try:
         yield stop
     finally:
         watcher.cancel()
         with suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.remove_signal_handler(signal.SIGINT)
-            loop.remove_signal_handler(signal.SIGTERM)
+            for one in asking:
+                loop.remove_signal_handler(one)
 
 
 async def _run_to_its_end(run: RunContext, base_commit: str) -> Outcome:

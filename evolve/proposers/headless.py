@@ -7,11 +7,13 @@ import codecs
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from evolve.proposers import tether
 from evolve.secrets import remove_secrets
 
 _CHUNK = 64 * 1024
@@ -78,9 +80,10 @@ async def run_headless(
 
 
 async def _start(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> asyncio.subprocess.Process:
-    """Start a program as the head of a process group of its own, with nothing to read."""
+    """Start a program as the head of a process group of its own, with nothing to read. It ends with this process."""
+    tethered = [sys.executable, "-IS", tether.__file__, str(os.getpid()), *argv]
     return await asyncio.create_subprocess_exec(
-        *argv,
+        *tethered,
         cwd=cwd,
         env=dict(environ),
         stdin=asyncio.subprocess.DEVNULL,
@@ -96,8 +99,10 @@ async def _ends_within(timeout_s: float, process: asyncio.subprocess.Process) ->
         async with asyncio.timeout(timeout_s):
             await _exit(process)
     except TimeoutError:
-        await _ask_to_end(process)
-        return False
+        await asyncio.sleep(_POLL_S)  # where this process was paused, the program may have ended long ago
+        if process.returncode is None:
+            await _ask_to_end(process)
+            return False
     return True
 
 

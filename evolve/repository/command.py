@@ -23,6 +23,7 @@ _SETTINGS = (
     "core.fsmonitor=false",  # its value may name a program
     "gc.auto=0",  # no background work that a kill would leave half done
     "maintenance.auto=false",
+    "core.safecrlf=false",  # what is committed is what was written
     "i18n.commitEncoding=UTF-8",
     "i18n.logOutputEncoding=UTF-8",
     "advice.detachedHead=false",

@@ -261,7 +261,7 @@ class Repository:
     def _borrowed_identity(self) -> dict[str, str]:
         borrowed = {}
         for field, ours in _IDENTITY.items():
-            if self.git.ask("config", f"user.{field}") is None:
+            if not self.git.ask("config", f"user.{field}"):
                 names = [f"GIT_{role}_{field.upper()}" for role in _ROLES]
                 borrowed.update({name: ours for name in names if name not in os.environ})
         return borrowed

@@ -1,8 +1,11 @@
 """Errors to exit codes and to one line; what is printed cannot drive a terminal."""
 
 import errno
+import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -63,6 +66,38 @@ def test_reader_that_goes_away_is_no_error(workspace):
     command = f"{sys.executable} -m evolve env show service_desk --json; echo $? >&2"
     ended = subprocess.run(["bash", "-c", f"({command}) | true"], capture_output=True, text=True, check=False)
     assert ended.stderr.strip() == "0"
+
+
+def test_ctrl_c_says_a_word_in_any_command():
+    """Where no run is under way too: one line, and 130."""
+    process = subprocess.Popen([sys.executable, "-m", "evolve", "selftest"], stderr=subprocess.PIPE, text=True)
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate()[1]
+    assert (process.returncode, said.splitlines()[-1]) == (130, "evolve: interrupted; what was recorded is kept")
+    assert "Traceback" not in said
+
+
+def test_a_current_folder_that_is_gone_is_told(tmp_path):
+    """It is no fault of evolve, and the way out is named."""
+    (tmp_path / "gone").mkdir()
+    command = f"cd {tmp_path}/gone && rmdir ../gone && {sys.executable} -m evolve runs list"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (ended.returncode, "the current folder was deleted" in ended.stderr) == (2, True), ended.stderr
+
+
+def test_a_letter_that_standard_output_cannot_hold_is_no_fault(workspace):
+    """It is shown as an escape."""
+    environ = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "evolve", "config", "show", "-C", workspace, "--set", "model.id=caf\u00e9"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
+    assert (ended.returncode, "caf\\xe9" in ended.stdout) == (0, True), ended.stderr
+
+
+def test_a_workspace_whose_path_is_no_text_is_refused(evolve, tmp_path):
+    """Ledger and reports hold paths as text."""
+    ended = evolve("init", os.fsdecode(os.fsencode(tmp_path) + b"/x\xe9"))
+    assert (ended.code, "is not UTF-8" in ended.err) == (2, True), ended.err
 
 
 def test_help_comes_at_once():

@@ -398,6 +398,23 @@ def test_a_job_that_is_asked_to_end_leaves_the_end_of_workers_to_the_host(asking
     run(telling())
 
 
+def test_a_pause_of_the_whole_machine_is_no_fault_of_a_rule():
+    """A worker that got no time to answer, for nothing got any, may answer afterwards."""
+
+    async def telling():
+        async with WorkerPool(patience_s=1.0) as pool:
+            worker = await pool.start_episode({"action.py": HEAD + STOCK}, OPENING)
+            (process,) = _children_of(pool.zygote_process_id)
+            os.kill(process, signal.SIGSTOP)
+            asked = asyncio.create_task(ask_one(worker, "action.stock"))
+            await asyncio.sleep(0.05)
+            time.sleep(2)  # noqa: ASYNC251  the host is paused too
+            os.kill(process, signal.SIGCONT)
+            assert (await asked).text.startswith("stock")
+
+    run(telling())
+
+
 def test_a_cancelled_call_takes_its_worker_along():
     """An answer that nobody waits for can never be taken for the answer to a later question."""
 

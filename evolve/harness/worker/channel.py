@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 from typing import Literal
 
 MAX_REPLY_BYTES = 2**20
@@ -77,7 +78,7 @@ class Channel:
         if self.broken is not None:
             raise self.broken
         self._expected = self._loop.create_future()
-        deadline = self._loop.call_later(timeout_s, self._expire, timeout_s)
+        deadline = _Patience(self._loop, timeout_s, self._expire)
         self._unsent = memoryview(line)
         try:
             if line:
@@ -91,7 +92,7 @@ class Channel:
 
     def _expire(self, timeout_s: float) -> None:
         if not self._expected.done():
-            self.end(Broken("timeout", f"no answer within {timeout_s} s"))
+            self.end(Broken("timeout", f"no answer within {timeout_s:g} s"))
 
     def _send(self) -> None:
         """Send what there is room for; the rest of a long line when there is more."""
@@ -135,3 +136,32 @@ class Channel:
         else:
             self._buffer.clear()
             self._expected.set_result(bytes(line))
+
+
+class _Patience:
+    """A deadline in parts. However long all was paused, or the machine asleep, it costs one part: the worker, which got
+    no time to answer either, has the others left.
+    """
+
+    PARTS = 10
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, timeout_s: float, expire: Callable[[float], None]) -> None:
+        self._loop = loop
+        self._timeout_s = timeout_s
+        self._expire = expire
+        self._left = self.PARTS
+        self._begin_part()
+
+    def cancel(self) -> None:
+        """Wait no longer."""
+        self._handle.cancel()
+
+    def _begin_part(self) -> None:
+        self._handle = self._loop.call_later(self._timeout_s / self.PARTS, self._end_part)
+
+    def _end_part(self) -> None:
+        self._left -= 1
+        if self._left > 0:
+            self._begin_part()
+        else:
+            self._expire(self._timeout_s)

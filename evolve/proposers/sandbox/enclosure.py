@@ -67,7 +67,7 @@ class Enclosure:
             ConfigError: the row wants something copied that does not lie in the user's home.
         """
         user = _user_home(environ)
-        with _scratch("evolve-agent-") as home:
+        with private_folder("evolve-agent-") as home:
             _copy(row, user, home)
             kit.write_evolve_program(home / "bin")
             (home / "tmp").mkdir()
@@ -101,7 +101,7 @@ class Enclosure:
                 proxies = dict.fromkeys(_PROXIES, f"http://127.0.0.1:{port}")
                 yield Entered(self.sandbox, room, (), {**environ, **proxies}, gateway.refused)
             return
-        with _scratch("evolve-door-") as folder:
+        with private_folder("evolve-door-") as folder:
             door = folder / "gateway"
             async with gateway.at_socket(door):
                 entrance = (str(kit.interpreter()), kit.ISOLATED, str(kit.SCRIPTS / "entrance.py"), str(door))
@@ -110,10 +110,24 @@ class Enclosure:
 
 
 @contextmanager
-def _scratch(prefix: str) -> Iterator[Path]:
-    """Give a private folder; whatever an agent left in it goes with it."""
-    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+def private_folder(prefix: str) -> Iterator[Path]:
+    """Give a private folder; whatever an agent left in it goes with it, and so do those that a killed evolve left."""
+    for left in Path(tempfile.gettempdir()).glob(f"{prefix}*-*"):
+        if left.stat().st_uid == os.getuid() and not _is_running(left.name.removeprefix(prefix).partition("-")[0]):
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{prefix}{os.getpid()}-", ignore_cleanup_errors=True) as folder:
         yield Path(folder).resolve()
+
+
+def _is_running(process: str) -> bool:
+    """Tell whether a process of that number runs; a name that holds none is somebody's who runs."""
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except (ValueError, OSError):
+        return True
+    return True
 
 
 def _user_home(environ: Mapping[str, str]) -> Path:
