@@ -134,8 +134,8 @@ def repeat_warning(look: Look) -> str:
 def _lost(what: str) -> SealError:
     return SealError(
         f"{what}: the ledger was deleted, replaced or altered. Restore it from a copy (by default it is "
-        ".evolve/ledger.sqlite; of several worktrees of a repository, one holds it); to begin anew, `evolve init` makes another "
-        "workspace"
+        ".evolve/ledger.sqlite; of several worktrees of a repository, one holds it); to begin anew, "
+        "`evolve init` makes another workspace"
     )
 
 
