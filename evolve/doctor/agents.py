@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from evolve.config import Config
 from evolve.doctor.finding import Finding
-from evolve.proposers.agents import read_rows, shipped_rows
+from evolve.errors import ConfigError
+from evolve.proposers.agents import known_rows, shipped_rows
 from evolve.proposers.sandbox import MEND, OUTSIDE, find_sandbox
 
 
 def agents(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Look for the program of each coding agent."""
-    more = Path(config.proposer.agents_file) if config.proposer.agents_file else None
-    rows = shipped_rows()
-    if more is not None and more.is_file():
-        rows |= read_rows(more.read_text("utf-8"), str(more))
+    is_command = config.proposer.kind == "command"
+    try:
+        rows = known_rows(config.proposer.agents_file)
+    except ConfigError as error:
+        rows = shipped_rows()
+        yield Finding(name="agents", status="missing", detail=str(error), mend="mend that file", blocks=is_command)
     for row in rows.values():
-        is_needed = config.proposer.kind == "command" and config.proposer.agent == row.name
+        is_needed = is_command and config.proposer.agent == row.name
         program = shutil.which(row.program, path=environ.get("PATH"))
         if program is None:
             detail = f"{row.program} is not on PATH"

@@ -59,7 +59,7 @@ def _command(
 ) -> CommandProposer:
     settings = config.proposer
     return CommandProposer(
-        find_row(settings.agent, Path(settings.agents_file) if settings.agents_file else None),
+        find_row(settings.agent, settings.agents_file),
         environ=environ,
         transcripts=workspace.transcripts,
         model=settings.model.id if settings.model else None,
