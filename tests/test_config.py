@@ -215,6 +215,8 @@ def test_files_that_do_not_read_are_named(tmp_path: Path) -> None:
         load_config(tmp_path)
     with pytest.raises(ConfigError, match="no such file"):
         load_config(None, file=tmp_path / "absent.toml")
+    with pytest.raises(ConfigError, match=f"--config names {tmp_path}, which is a folder"):
+        load_config(None, file=tmp_path)
 
 
 def test_the_digest_covers_every_value() -> None:

@@ -120,7 +120,7 @@ def test_only_what_was_recorded_can_be_had_recorded(evolve, tmp_path: Path, word
 
 
 @pytest.mark.parametrize(
-    ("flags", "words"), [((), "--model goes with --live"), (("--live",), "absent.gguf: no such file")]
+    ("flags", "words"), [((), "--model goes with --live"), (("--live",), "absent.gguf, and there is no such file")]
 )
 def test_a_model_that_cannot_be_asked_is_told_before_anything_is_made(evolve, tmp_path: Path, flags, words) -> None:
     """A model without --live is not passed over in silence, and a missing file is named; no workspace is made."""
