@@ -193,6 +193,11 @@ def test_a_wrong_value_is_named_with_its_source(assignment: str, words: str) -> 
         ({"assignments": ("rollout={concurency=4}",)}, "rollout.concurency (from --set): no such key"),
         ({"assignments": ("proposer.model.kinds=x",)}, "the nearest is proposer.model.kind"),
         ({"assignments": ("zzz=1",)}, "no such key; docs/configuration.md lists all"),
+        ({"assignments": ("model.bogus=1",)}, "no such key; docs/configuration.md lists all"),
+        ({"assignments": ("evaluation.trails=1",)}, "no such key; the nearest is evaluation.trials"),
+        ({"assignments": ("proposer.timeout=1",)}, "no such key; the nearest is proposer.timeout_s"),
+        ({"assignments": ("model.url=x",)}, "no such key; the nearest is model.base_url"),
+        ({"assignments": ("modle.id=m",)}, "modle (from --set): no such key; the nearest is model"),
     ],
 )
 def test_an_unknown_key_is_told_with_the_nearest_one_and_who_set_it(given, words: str) -> None:
