@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from evolve.config import Told, flat_values, load_config
+from evolve.dotted import assignments
 from evolve.environments.household import create
 from evolve.errors import ConfigError
 from evolve.records import Split
@@ -149,6 +150,15 @@ def test_an_empty_text_reaches_every_depth_and_no_other_kind_of_key(tmp_path: Pa
     assert load_config(None, assignments=("ledger.url=",)).config.ledger.url == ""
     with pytest.raises(ConfigError, match=r"iterations \(from --set\)"):
         load_config(None, assignments=("iterations=",))
+
+
+def test_values_written_as_assignments_are_read_as_they_were() -> None:
+    """What a message tells can be given to --set."""
+    options = {"train": 20, "day": "2024-01-02", "word": "true", "plain": "valid_train", "on": True, "few": [1, "a"]}
+    options |= {"dotted": {"a.b": "é", "c": {"d": 1.5}}, "inner": {"x": "5"}, "none": {}}
+    told = tuple(assignments({"environments": {"own": options}}))
+    assert "environments.own.plain=valid_train" in told
+    assert load_config(None, assignments=told).config.environments == {"own": options}
 
 
 def test_variables_reach_nested_keys_and_others_are_left_alone() -> None:
