@@ -14,6 +14,10 @@ from typing import Any
 
 import pytest
 
+from evolve.config import load_config
+from evolve.demonstration import demo_config, demo_settings
+from evolve.workspace import Workspace
+
 
 @dataclass(frozen=True)
 class Played:
@@ -85,6 +89,20 @@ def test_the_demo_can_be_done_step_by_step(played: Played, evolve, tmp_path: Pat
     assert first == demo
     settings = ("-C", played.workspace, "--config", played.workspace / "service_desk.toml")
     assert evolve("freeze", "service_desk", "--name", "again", *settings).code == 0
+
+
+@pytest.mark.parametrize("environment", ["household", "service_desk"])
+def test_the_settings_of_the_demo_begin_with_what_they_are(tmp_path: Path, environment: str) -> None:
+    """The comment stands first, then the version of the form and the environment; they read as the demo's do."""
+    text = demo_settings(environment)
+    (tmp_path / "evolve.toml").write_text(text)
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert text.startswith(f"# What `evolve demo` runs on {environment}.")
+    assert lines[:2] == ["schema_version = 1", f'environment = "{environment}"']
+    mine = load_config(tmp_path).config
+    assert mine == demo_config(Workspace(tmp_path), environment, model_path=None, environ={}).config
+    (tmp_path / "evolve.toml").unlink()
+    assert mine == demo_config(Workspace(tmp_path), environment, model_path=None, environ={}).config
 
 
 def test_a_demo_that_was_stopped_goes_on_as_a_run(played: Played, evolve, tmp_path: Path) -> None:
