@@ -194,6 +194,18 @@ def test_a_wrong_value_is_named_with_its_source(assignment: str, words: str) -> 
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize("url", ["garbage", "/srv/ledger.sqlite", "mysql://a", "postgresqls://me:hush@host/x", "://"])
+def test_a_ledger_elsewhere_is_sqlite_or_postgresql(url: str) -> None:
+    """All else is refused with what is allowed; what was written is not told, for it may hold a password."""
+    for good in ("", "sqlite:///x", "sqlite+pysqlite:///x", "postgresql://h/x", "postgresql+psycopg://h/x"):
+        assert load_config(None, assignments=(f"ledger.url={good}",)).config.ledger.url == good
+    with pytest.raises(ConfigError) as caught:
+        load_config(None, assignments=(f"ledger.url={url}",))
+    told = "ledger.url (from --set): leave it empty (a file of the workspace), or write sqlite:///FILE or postgresql://"
+    assert str(caught.value).startswith(told)
+    assert "hush" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

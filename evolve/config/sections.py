@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from evolve.dotted import flatten
 from evolve.gate.budget import Policy
 from evolve.models.settings import ModelSettings
 from evolve.records import Strength, digest_of
+
+LEDGER_KINDS = {"sqlite": "sqlite:///FILE", "postgresql": "postgresql://USER@HOST/NAME"}
+"""Databases that can hold a ledger, and how their URLs look."""
 
 
 class Section(BaseModel):
@@ -88,8 +91,17 @@ class LedgerSettings(Section):
     """Where the ledger lives: a file of the workspace, or a database by URL."""
 
     url: str = Field(
-        default="", description="empty: .evolve/ledger.sqlite in the workspace; else e.g. postgresql+psycopg://…"
+        default="",
+        description="empty: .evolve/ledger.sqlite in the workspace; else `sqlite:///FILE` or `postgresql://…`",
     )
+
+    @field_validator("url")
+    @classmethod
+    def _is_of_a_known_kind(cls, url: str) -> str:
+        kind, sign, _ = url.partition("://")
+        if url and not (sign and kind.partition("+")[0] in LEDGER_KINDS):
+            raise ValueError(f"leave it empty (a file of the workspace), or write {' or '.join(LEDGER_KINDS.values())}")
+        return url
 
 
 class Config(Section):

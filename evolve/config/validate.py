@@ -30,7 +30,7 @@ def validate(tree: Mapping[str, Any], sources: Mapping[str, str]) -> Config:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        told = _no_such_key(key) if first["type"] == "extra_forbidden" else first["msg"]
+        told = _no_such_key(key) if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
         raise ConfigError(f"{key} (from {_source_of(key, sources)}): {told}") from error
     for key, value in flatten(tree).items():
         if not _is_finite(value):  # in a table whose keys are not ours
