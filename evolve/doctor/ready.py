@@ -22,17 +22,18 @@ from evolve.workspace import Workspace
 
 
 def require_ready(config: Config, environ: Mapping[str, str]) -> None:
-    """Refuse to begin with an environment, without a key or without a price that will be missed later.
+    """Refuse to begin with an environment, a key, a price or a model that will be missed later.
 
     Raises:
-        ConfigError: the environment is not installed, a variable that an endpoint's key should be in is not set, or
-            money is limited and a model's price is not known.
+        ConfigError: the environment is not installed, a variable that an endpoint's key should be in is not set,
+            money is limited and a model's price is not known, or the model cannot be made.
     """
     require_no_secret(config, environ)
     make_environment(config.environment, config.environments.get(config.environment, {}))
     for place, settings in _asked(config).items():
         require_key(place, settings, environ)
         require_price(place, settings, config)
+    create_model(config.model, environ=environ)
 
 
 def require_no_secret(config: Config, environ: Mapping[str, str]) -> None:

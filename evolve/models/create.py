@@ -32,10 +32,11 @@ def create_model(settings: ModelSettings, *, environ: Mapping[str, str] = os.env
         environ: where keys and the user's cache folder are looked up.
 
     Raises:
-        ConfigError: an option that this kind needs is missing, or names a file that is not there.
+        ConfigError: an option that this kind needs is missing, or names a file that is not there; or a recording is of
+            another model than `id` names.
     """
     if settings.kind == "recorded":
-        return RecordedModel(recording_file(named(settings.recording, "recording", "recorded")))
+        return _recorded(settings)
     if settings.kind == "scripted":
         path = named(settings.script, "script", "scripted")
         model: Model = ScriptedModel(by_turn(read_script(path)), model_id=settings.id or path.stem)
@@ -81,6 +82,17 @@ async def probe_protocol(model: Model) -> Literal["tools", "text", "malformed"]:
     if completion.malformed is not None:
         return "malformed"
     return "tools" if any(call.tool == "echo" for call in completion.calls) else "text"
+
+
+def _recorded(settings: ModelSettings) -> RecordedModel:
+    model = RecordedModel(recording_file(named(settings.recording, "recording", "recorded")))
+    recorded = model.fingerprint.model_id
+    if settings.id not in ("", recorded):
+        raise ConfigError(
+            f"model.id is {settings.id!r}, and {model.path.name} is a recording of {recorded}: leave model.id empty, "
+            "or ask that model with another model.kind"
+        )
+    return model
 
 
 def _reply(written: Json | None, where: str) -> Completion:

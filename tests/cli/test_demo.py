@@ -91,6 +91,20 @@ def test_the_demo_can_be_done_step_by_step(played: Played, evolve, tmp_path: Pat
     assert evolve("freeze", "service_desk", "--name", "again", *settings).code == 0
 
 
+def test_another_model_than_the_recorded_one_is_refused_before_anything_is_written(played: Played, evolve) -> None:
+    """Neither a run nor a look at held-out tasks begins under the name of a model that was not recorded."""
+    options = ("-C", played.workspace, "--config", played.workspace / "service_desk.toml", "--set", "model.id=large")
+    told = "model.id is 'large', and service_desk.jsonl.xz is a recording of"
+    before = [evolve(noun, "list", "-C", played.workspace).out for noun in ("runs", "candidates")]
+    for command in (("run",), ("evaluate", "demo"), ("evaluate", "demo", "--dry-run")):
+        ended = evolve(*command, *options)
+        assert (ended.code, told in ended.err) == (2, True)
+    assert told in evolve("plan", *options).out
+    assert [evolve(noun, "list", "-C", played.workspace).out for noun in ("runs", "candidates")] == before
+    looks = evolve("evaluate", "demo", *options[:-2], "--dry-run", "--json").document["looks"]
+    assert len(looks) == 1
+
+
 @pytest.mark.parametrize("environment", ["household", "service_desk"])
 def test_the_settings_of_the_demo_begin_with_what_they_are(tmp_path: Path, environment: str) -> None:
     """The comment stands first, then the version of the form and the environment; they read as the demo's do."""

@@ -37,6 +37,14 @@ def test_recorded_kind_keeps_its_own_protocol(tmp_path: Path) -> None:
     write_recording(tmp_path / "r.jsonl.xz", fingerprint, [], "empty")
     settings = ModelSettings(kind="recorded", recording=tmp_path / "r.jsonl.xz", protocol="text")
     assert create_model(settings).fingerprint == fingerprint
+    assert create_model(settings.model_copy(update={"id": "tiny"})).fingerprint == fingerprint
+
+
+def test_a_recording_of_another_model_than_the_named_one_is_refused(tmp_path: Path) -> None:
+    """What was recorded of one model is not told as what another one says."""
+    write_recording(tmp_path / "r.jsonl", ScriptedModel([], model_id="tiny").fingerprint, [], "empty")
+    with pytest.raises(ConfigError, match=r"model\.id is 'large', and r\.jsonl is a recording of tiny"):
+        create_model(ModelSettings(kind="recorded", recording=tmp_path / "r.jsonl", id="large"))
 
 
 def test_scripted_kind_reads_a_script(tmp_path: Path) -> None:
