@@ -89,7 +89,7 @@ def look_ahead(place: Place, *, wished_gain: float | None = None, resume: str | 
         tokens_at_most=None if pace is None else round(requests * pace.tokens_per_request),
         cost_usd_at_most=None if pace is None else pace.cost_usd(config.model.price, requests),
         budget=config.budget.model_dump(mode="json"),
-        refusals=refusals(place.workspace, config, place.environ, resume=resume),
+        refusals=tuple(one.reason for one in refusals(place.workspace, config, place.environ, resume=resume)),
     )
 
 
