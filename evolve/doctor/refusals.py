@@ -1,4 +1,7 @@
-"""Why a run would refuse to begin or to go on: the checks of its start, one by one. Asks and changes nothing."""
+"""Why a run would refuse to begin or to go on: the checks of its start, one by one; and what it only warns of.
+
+Asks and changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,12 @@ from evolve.doctor.ready import (
     require_proposer,
 )
 from evolve.errors import EvolveError
+from evolve.harness.check import unit_ids
 from evolve.loop.session import deciding, require_committed
 from evolve.models.create import create_model
 from evolve.models.settings import ModelSettings
 from evolve.proposers.sandbox import MEND
+from evolve.records import Layer
 from evolve.repository import harness_folder, open_repository
 from evolve.seal import require_heldout, require_whole
 from evolve.workspace import Workspace
@@ -133,3 +138,16 @@ def _reason(check: Callable[[], object]) -> Iterator[str]:
         check()
     except (EvolveError, ImportError) as error:
         yield str(error)
+
+
+def warnings(workspace: Workspace, config: Config) -> tuple[str, ...]:
+    """Return what a new run begins in spite of: units switched off that the harness committed now does not have."""
+    off = [name for name in config.harness.off if name not in set(Layer)]
+    try:
+        harness = require_harness(workspace, config.environment) if off else None
+    except EvolveError:  # a run refuses for it
+        harness = None
+    known = sorted(unit_ids(harness)) if harness else []
+    there = f"there are: {', '.join(known)}" if known else "there is none"
+    where = f"no unit of {harness_folder(config.environment)} at HEAD; {there}"
+    return tuple(f"harness.off names {name}, which is {where}" for name in off if harness and name not in known)

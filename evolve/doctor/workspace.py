@@ -8,6 +8,7 @@ from contextlib import suppress
 from evolve.assembly import read_ledger
 from evolve.config import Config
 from evolve.doctor.finding import Finding
+from evolve.doctor.refusals import warnings
 from evolve.errors import EvolveError, WorkspaceBusy
 from evolve.lock import WorkspaceLock
 from evolve.repository import harness_folder
@@ -25,6 +26,8 @@ def workspace_state(workspace: Workspace, config: Config | None, told: Collectio
     if config is not None and "repository" not in told:
         detail = f"{workspace.root}, {harness_folder(config.environment)} is clean"
         yield Finding(name="repository", status="ok", detail=detail)
+        for text in warnings(workspace, config):
+            yield Finding(name="harness.off", status="warn", detail=text, mend="mend the name, or leave it out")
     if config is not None and "ledger" not in told:
         with suppress(EvolveError):  # of the repository, which is told
             yield _ledger(workspace, config)

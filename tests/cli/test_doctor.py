@@ -142,6 +142,31 @@ def test_a_removed_state_folder_is_found(evolve, played):
         assert evolve("run", *config).code == 2
 
 
+RULE = """
+from evolve.rules import PASS, action_rule
+
+@action_rule(id="action.idle", strength="block", evidence="a test")
+def idle(view, memory):
+    return PASS
+"""
+
+
+def test_a_unit_that_the_harness_has_not_is_warned_of(evolve, workspace):
+    """It switches nothing off: a run says so at its start, and so do plan and doctor; it is no refusal."""
+    (workspace / "harness_artifacts/household/action.py").write_text(RULE)
+    for words in (("add", "harness_artifacts"), ("commit", "-qm", "a rule")):
+        subprocess.run(["git", *GIT, *words], cwd=workspace, check=True)
+    options = ["-C", workspace, "--config", workspace / "my.toml"]
+    options += ["--set", 'harness.off=["contract", "action.idle", "skill.gone"]']
+    folder = "harness_artifacts/household"
+    told = f"harness.off names skill.gone, which is no unit of {folder} at HEAD; there are: action.idle"
+    doctor = evolve("doctor", *options, "--json")
+    assert (doctor.code, findings(doctor)["harness.off"]["detail"]) == (0, told)
+    assert f"warning: {told}\n" in evolve("plan", *options).out
+    ran = evolve("run", *options, "--iterations", "1")
+    assert (ran.code, ran.err.count("harness.off"), f"warning: {told}\n" in ran.err) == (0, 1, True)
+
+
 def test_a_file_of_agents_that_nothing_needs_is_a_warning(evolve, workspace):
     """It does not keep a run from beginning, nor the doctor from looking at the rest."""
     config = ("-C", workspace, "--config", workspace / "my.toml")
