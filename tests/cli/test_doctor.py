@@ -130,6 +130,16 @@ def test_a_ledger_that_lacks_what_git_shows_is_found(evolve, workspace):
     assert evolve("plan", *config, "--json").document["refusals"] == told
 
 
+def test_a_file_that_a_run_would_make_its_ledger_is_not_missed(evolve, workspace):
+    """Before the first run there is none, wherever it shall be: nothing to mend, and a plan can be made."""
+    url = f"ledger.url=sqlite:///{workspace / 'mine.sqlite'}"
+    config = ("-C", workspace, "--config", workspace / "my.toml", "--set", url)
+    assert findings(evolve("doctor", *config, "--json"))["ledger"]["detail"] == "no runs yet"
+    assert evolve("plan", *config, "--json").document["refusals"] == []
+    assert evolve("run", *config, "--iterations", "1").code == 0
+    assert findings(evolve("doctor", *config, "--json"))["ledger"]["detail"] == "1 run"
+
+
 def test_a_removed_state_folder_is_found(evolve, played):
     """It was found, and is found too once a run has refused for it."""
     config = ("-C", played, "--config", played / "my.toml")
