@@ -198,12 +198,25 @@ def hold_workspace(workspace: Workspace, config: Config, environ: Mapping[str, s
         WorkspaceBusy: another process holds it.
         SealError: git shows something that the ledger does not know.
     """
+    with (
+        hold_repository(workspace) as repository,
+        open_ledger(workspace, config, clock=clock_of(environ)) as ledger,
+    ):
+        require_whole(repository, ledger)
+        yield Held(repository, ledger)
+
+
+@contextmanager
+def hold_repository(workspace: Workspace) -> Iterator[Repository]:
+    """Take the workspace's lock and mend what a killed process left in its repository.
+
+    Raises:
+        WorkspaceBusy: another process holds it.
+    """
     with WorkspaceLock(workspace.lock_file) as lock, open_repository(workspace.root, lock=lock) as repository:
         remove_stale_locks(repository, lock)
         finish_landing(repository)
-        with open_ledger(workspace, config, clock=clock_of(environ)) as ledger:
-            require_whole(repository, ledger)
-            yield Held(repository, ledger)
+        yield repository
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from evolve.errors import UserError
 from evolve.harness.artifact import read_folder
 from evolve.lock import alone_in
 from evolve.prompts import render
-from evolve.repository import Repository, init_repository
+from evolve.repository import (
+    GITIGNORE,
+    Repository,
+    extend_gitignore,
+    init_repository,
+    require_gitignore_committed,
+    require_outside_git,
+)
 from evolve.resources import resource
 
 ARTIFACTS = "harness_artifacts"
@@ -112,15 +121,16 @@ def start_workspace(
 ) -> str:
     """Write the starting files and commit them, and nothing else that lies there; return the commit.
 
-    A folder that does not exist yet appears whole or not at all. In one that does, a start that was killed leaves
-    some of the files, and the next one says so.
+    A .gitignore that lies there keeps its lines and gets ours. A folder that does not exist yet appears whole or not
+    at all. In one that does, a start that was killed leaves some of the files, and the next one says so.
 
     Args:
         environments: the first is the one that `evolve run` takes by default.
         further: files by path beside the usual ones, or in their place.
 
     Raises:
-        UserError: `root` is no folder, or holds one of the files already; nothing was changed then.
+        UserError: `root` is no folder, is in no work tree, is a workspace, holds one of the files already, or a
+            .gitignore that is not committed; nothing was changed then.
         WorkspaceBusy: another process makes something there all the while.
         RepositoryError: git is missing or refuses.
     """
@@ -128,14 +138,19 @@ def start_workspace(
     files = starting_files(environments) | dict(further or {})
     if root.exists() and not root.is_dir():
         raise UserError(f"{root} is a file; name a folder")
+    require_outside_git(root)
     try:
         if not root.parent.is_dir():
             root.parent.mkdir(parents=True, exist_ok=True)
     except (FileNotFoundError, NotADirectoryError, FileExistsError) as error:
         raise UserError(f"{root} cannot be made ({root.parent} is no folder); name another folder") from error
     with alone_in(root if root.exists() else root.parent):
-        _refuse_taken(root, files)
-        return _start_in(root, files, date) if root.exists() else _appear(root, files, date)
+        if not root.exists():
+            return _appear(root, files, date)
+        _refuse_workspace(root)
+        _refuse_taken(root, files.keys() - {GITIGNORE})
+        require_gitignore_committed(root)
+        return _start_in(root, files, date)
 
 
 def _appear(root: Path, files: dict[str, bytes], date: datetime) -> str:
@@ -149,7 +164,8 @@ def _appear(root: Path, files: dict[str, bytes], date: datetime) -> str:
 
 def _start_in(folder: Path, files: dict[str, bytes], date: datetime) -> str:
     with init_repository(folder) as repository:
-        write_files(folder, files)
+        extend_gitignore(folder / GITIGNORE, files[GITIGNORE])
+        write_files(folder, {path: content for path, content in files.items() if path != GITIGNORE})
         _commit_alone(repository, sorted(files), date)
         return repository.head_commit()
 
@@ -164,7 +180,7 @@ def starting_files(environments: Iterable[str]) -> dict[str, bytes]:
     files = {
         "evolve.toml": render("workspace/evolve.toml.j2", environments=names).encode(),
         ".env.example": render("workspace/env.example.j2").encode(),
-        ".gitignore": render("workspace/gitignore.j2").encode(),
+        GITIGNORE: render("workspace/gitignore.j2").encode(),
         "traces/.gitkeep": b"",
     }
     for name in USER_PROMPTS:
@@ -184,22 +200,44 @@ def seed_harness(environment: str) -> dict[str, bytes]:
 
 
 def write_files(root: Path, files: dict[str, bytes]) -> None:
-    """Write the files of a new workspace.
+    """Write the files of a new workspace, evolve.toml last: where it is, a killed start left nothing unwritten.
 
     Raises:
         UserError: one of them exists already; nothing is written then.
     """
     _refuse_taken(root, files)
-    for path, content in files.items():
+    for path in sorted(files, key=lambda path: path == "evolve.toml"):
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+        target.write_bytes(files[path])
+
+
+def adding(root: Path, environment: str) -> str:
+    """Return the command that adds an environment to a workspace."""
+    return f"evolve init {shlex.quote(str(root))} --env {environment}"
+
+
+def _refuse_workspace(root: Path) -> None:
+    if Workspace(root).config_file.is_file():
+        raise UserError(
+            f"{root} is a workspace already (it holds evolve.toml); `{adding(root, 'NAME')}` adds an environment "
+            "to it, and a new one needs another folder"
+        )
 
 
 def _refuse_taken(root: Path, files: Iterable[str]) -> None:
-    taken = sorted(path for path in files if (root / path).exists())
+    taken = sorted(name for name in (_in_the_way(root, path) for path in files) if name)
     if taken:
-        raise UserError(f"{root} holds {taken[0]} already; choose an empty folder, or remove it first")
+        raise UserError(f"{root} holds {taken[0]} already; move it away first, or name another folder")
+
+
+def _in_the_way(root: Path, path: str) -> str:
+    """Return the file or link at a path or in place of one of its folders; "" where a file can be written."""
+    folders = [str(parent) for parent in PurePosixPath(path).parents][-2::-1]
+    for folder in folders:
+        if os.path.lexists(root / folder) and (not (root / folder).is_dir() or (root / folder).is_symlink()):
+            return folder
+    return path if os.path.lexists(root / path) else ""
 
 
 def _commit_alone(repository: Repository, paths: Sequence[str], date: datetime) -> None:

@@ -15,7 +15,7 @@ LAYERS = [
     {"agent", "classify", "evidence", "freeze", "seal", "ruler", "progress", "workspace", "proposers"},
     {"archive"},
     {"rollout"},
-    {"assembly", "loop", "evaluate"},
+    {"assembly", "extend", "loop", "evaluate"},
     {"report", "doctor", "redteam", "bench", "demonstration"},
     {"cli"},
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tempfile
 import time
 from pathlib import Path
@@ -107,7 +108,7 @@ def _one_environment(
     try:
         return wait_for(demonstrate(workspace, settings, environ=environ, watch=live_progress, say=say))
     except Interrupted as error:
-        where = f"-C {workspace.root}"
+        where = f"-C {shlex.quote(str(workspace.root))}"
         raise Interrupted(
             f"stopped; what was recorded is kept: `evolve runs list {where}`. An unfinished run goes on with "
             f"`evolve run --resume {where}`; a demo begins anew with `evolve demo`"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Collection, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -22,13 +23,27 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Place:
-    """A workspace with its configuration; `environ` holds the variables of .env too, `told` what the options say."""
+    """A workspace with its configuration.
+
+    `environ` holds the variables of .env too, `told` what the options say; `named` and `settings` are the options that
+    named the workspace and changed its configuration, as they were written.
+    """
 
     workspace: Workspace
     config: Config
     sources: Mapping[str, str]
     environ: Mapping[str, str]
     told: Told = field(default_factory=Told)
+    named: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+
+    def then(self, *words: str, is_told: bool = False) -> str:
+        """Return the command line of a further command at this place.
+
+        Args:
+            is_told: with the --config and --set of this one; without, by what the workspace says.
+        """
+        return shlex.join(["evolve", *words, *self.named, *(self.settings if is_told else ())])
 
     def now(self) -> datetime:
         """Return the time that is written into commits and rows."""
@@ -63,7 +78,12 @@ def find_place(
         before=before,
         only=only,
     )
-    return Place(workspace, loaded.config, loaded.sources, environ, loaded.told)
+    named = ("-C", str(start)) if start else ()
+    settings = [
+        *(["--config", str(file)] if file else []),
+        *(part for one in assignments or () for part in ("--set", one)),
+    ]
+    return Place(workspace, loaded.config, loaded.sources, environ, loaded.told, named, tuple(settings))
 
 
 def configuration(start: Path | None, *, file: Path | None, assignments: list[str] | None) -> Config:

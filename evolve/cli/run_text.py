@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evolve.cli.output import count, points, table
+from evolve.cli.place import Place
 from evolve.loop.examine import budget_after
 from evolve.loop.measures import whole_divergence
 from evolve.records import Json, Verdict
@@ -113,8 +114,8 @@ def _answered(document: Json) -> str:
     return "answered by a recording" if document["config"]["model"]["kind"] == "recorded" else "asked of the model"
 
 
-def run_text(document: Json) -> str:
-    """Return a run's document as text."""
+def run_text(place: Place, document: Json) -> str:
+    """Return a run's document as text, and what a person would do now."""
     totals, usage = document["totals"], document["totals"]["usage"]
     tokens = usage["prompt_tokens"] + usage["completion_tokens"]
     lines = [
@@ -129,18 +130,19 @@ def run_text(document: Json) -> str:
     ]
     if document["candidates"]:
         lines += ["", candidate_table(document["candidates"])]
-    return "\n".join([*lines, *_next(document)])
+    return "\n".join([*lines, *_next(place, document)])
 
 
 def _status(document: Json) -> str:
-    return f"{document['status']} ({document['reason']})" if document["reason"] else str(document["status"])
+    """Return how a run stands, and the first sentence of why; standard error and the document have all of it."""
+    reason = document["reason"].partition(". ")[0]
+    return f"{document['status']} ({reason})" if reason else str(document["status"])
 
 
-def _next(document: Json) -> list[str]:
-    """Say what a person would do now."""
+def _next(place: Place, document: Json) -> list[str]:
     if any(row["review"] == Review.WAITING for row in document["candidates"]):
-        return ["", "Next: `evolve review` shows each accepted candidate and its evidence."]
+        return ["", f"Next: `{place.then('review')}` shows each accepted candidate and its evidence."]
     if document["status"] != RunStatus.DONE:
-        go_on = f"`evolve run --resume {document['run_id']}` goes on as it was told"
+        go_on = f"`{place.then('run', '--resume', document['run_id'])}` goes on as it was told"
         return ["", f"Next: {go_on}; what is told now, a larger budget for one, outranks that."]
     return []

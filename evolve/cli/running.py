@@ -38,11 +38,12 @@ def run_to_resume(place: Place, written: str | None) -> tuple[str, Told]:
         return entry.run_id, replace(before, line={"environment": entry.environment, **before.line})
 
 
-def run_to_its_end(place: Place, *, resume: str | None, as_json: bool) -> RunEntry:
+def run_to_its_end(place: Place, *, resume: str | None, accepts: bool, as_json: bool) -> None:
     """Start or resume a run, and print what is on record of it also where it ended early.
 
     Args:
         resume: the run to go on with; None starts a new one.
+        accepts: commit the accepted candidates onto the user's branch, in order.
 
     Raises:
         EvolveError: it ended early.
@@ -67,19 +68,21 @@ def run_to_its_end(place: Place, *, resume: str | None, as_json: bool) -> RunEnt
         raise
     if ran.outcome.message:
         say(ran.outcome.message)
-    show_run(place, ran.entry.run_id, as_json=as_json)
-    return ran.entry
+    try:
+        if accepts:
+            _accept_all(place, ran.entry)
+    finally:
+        show_run(place, ran.entry.run_id, as_json=as_json)
 
 
 def show_run(place: Place, run_id: str, *, as_json: bool) -> None:
     """Print what is on record of a run."""
     with inspecting(place) as ledger:
         document = run_document(ledger, ledger.run(run_id))
-    show(document, run_text(document), as_json=as_json)
+    show(document, run_text(place, document), as_json=as_json)
 
 
-def accept_all(place: Place, entry: RunEntry) -> None:
-    """Commit the accepted candidates of a run onto the user's branch, in order."""
+def _accept_all(place: Place, entry: RunEntry) -> None:
     with writing(place) as held:
         take_all(held.repository, held.ledger, entry.run_id, date=place.now(), say=say)
 

@@ -25,11 +25,11 @@ def would_freeze(place: Place, environment: str, name: str) -> Json:
         return freeze_preview(repository, ledger, made, options, name=name)
 
 
-def frozen_text(frozen: FrozenHarness) -> str:
+def frozen_text(place: Place, frozen: FrozenHarness) -> str:
     """Return a frozen version for people, and what may be done with it."""
     commitment = frozen.manifest["heldout_commitment"]
     if commitment:
-        evaluate = f"evolve evaluate {frozen.name} --env {frozen.environment}"
+        evaluate = place.then("evaluate", frozen.name, "--env", frozen.environment, is_told=True)
         after = f"Next: `{evaluate}` looks at the held-out tasks, on the record."
     else:
         after = (

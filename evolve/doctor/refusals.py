@@ -21,14 +21,14 @@ from evolve.doctor.ready import (
 )
 from evolve.errors import EvolveError
 from evolve.harness.check import unit_ids
-from evolve.loop.session import deciding, require_committed
+from evolve.loop.session import deciding, require_present, require_unchanged_files
 from evolve.models.create import create_model
 from evolve.models.settings import ModelSettings
 from evolve.proposers.sandbox import MEND
 from evolve.records import Layer
-from evolve.repository import harness_folder, open_repository
+from evolve.repository import Repository, harness_folder, open_repository
 from evolve.seal import require_heldout, require_whole
-from evolve.workspace import Workspace
+from evolve.workspace import Workspace, adding
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,14 @@ def _of_proposer(workspace: Workspace, config: Config, environ: Mapping[str, str
 
 def _of_workspace(workspace: Workspace, config: Config, resume: str | None) -> Iterator[_Check]:
     folder = harness_folder(config.environment)
-    yield _Check("repository", partial(_require_repository, workspace), "evolve init")
+    yield _Check("repository", partial(_require_repository, workspace))
     if resume is None:
         mend = f"mend the file, then `evolve harness check {folder}`, then commit"
         yield _Check("repository", partial(require_harness, workspace, config.environment), mend)
         mend = f"git add {folder} && git commit, or undo the changes"
-        yield _Check("repository", partial(_require_committed, workspace, config), mend)
+        yield _Check("repository", partial(_in_repository, workspace, config, require_unchanged_files), mend)
+        mend = adding(workspace.root, config.environment)
+        yield _Check("repository", partial(_in_repository, workspace, config, require_present), mend)
     yield _Check("ledger", partial(_require_on_record, workspace, config, resume))
 
 
@@ -114,9 +116,9 @@ def _require_repository(workspace: Workspace) -> None:
         pass
 
 
-def _require_committed(workspace: Workspace, config: Config) -> None:
+def _in_repository(workspace: Workspace, config: Config, require: Callable[[Repository, str], None]) -> None:
     with open_repository(workspace.root) as repository:
-        require_committed(repository, config.environment)
+        require(repository, config.environment)
 
 
 def _require_on_record(workspace: Workspace, config: Config, resume: str | None) -> None:

@@ -22,7 +22,7 @@ from evolve.repository import Repository, harness_folder
 from evolve.ruler import Ruler, measure, require_unchanged
 from evolve.seal import commit_heldout, commitment_sentence
 from evolve.store import Ledger, RunEntry, RunStatus
-from evolve.workspace import Workspace
+from evolve.workspace import Workspace, adding
 
 FREE_TO_CHANGE = ("budget", "iterations", "rollout", "ledger")
 """Sections of the configuration that a resumed run may change: they decide how long and how fast, not what."""
@@ -93,11 +93,30 @@ def require_committed(repository: Repository, environment: str) -> None:
     Raises:
         UserError: names the file or the folder.
     """
+    require_unchanged_files(repository, environment)
+    require_present(repository, environment)
+
+
+def require_unchanged_files(repository: Repository, environment: str) -> None:
+    """Refuse to begin where a harness has changes that are not committed.
+
+    Raises:
+        UserError: names the file.
+    """
     folder = harness_folder(environment)
     if changed := repository.changed_paths(folder):
         raise UserError(f"{changed[0]} is not committed; commit or undo your changes in {folder} before a run")
+
+
+def require_present(repository: Repository, environment: str) -> None:
+    """Refuse to begin where no harness is committed.
+
+    Raises:
+        UserError: names the folder, and the command that adds it.
+    """
     if repository.harness_tree("HEAD", environment) is None:
-        raise UserError(f"there is no {folder} at HEAD; `evolve init` makes one for each environment")
+        command = adding(repository.root, environment)
+        raise UserError(f"there is no {harness_folder(environment)} at HEAD; `{command}` adds it")
 
 
 def _enter(

@@ -70,7 +70,8 @@ class OpenAIModel:
                 return await self._attempt(body, len(request.messages))
             except Transient as error:
                 last = error
-        raise ProviderError(f"{last}; gave up after {self._settings.retries + 1} attempts")
+        attempts = f"{retries + 1} attempts" if (retries := self._settings.retries) else "the first attempt"
+        raise ProviderError(f"{last}; gave up after {attempts}")
 
     async def close(self) -> None:
         """Close the connections."""

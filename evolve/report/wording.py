@@ -75,7 +75,10 @@ def warnings(report: Report) -> tuple[tuple[str, str], ...]:
     """Return what nobody who looks at the report may miss: a word, and the sentence that explains it."""
     found = []
     if report.model.is_recorded:
-        told = f"Completions were read from a recording of {model_name(report)}; no model was asked in this run."
+        told = (
+            f"Completions were read from a recording of {model_name(report)}; no model was asked in this run. "
+            "What counts as asked below was answered by the recording."
+        )
         found.append(("RECORDED", told))
     if report.isolation.is_unprotected:
         told = "Rule code ran with resource limits alone: nothing kept it from files and the network."

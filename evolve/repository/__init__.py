@@ -4,7 +4,9 @@ Nothing here runs git inside a folder that a proposer could write to, and no com
 """
 
 from evolve.repository.collect import MOST_FILES, Collected, Refusal, collect
-from evolve.repository.landing import accept_candidate, finish_landing, land_files, require_landable
+from evolve.repository.command import require_outside_git
+from evolve.repository.gitignore import GITIGNORE, extend_gitignore, require_gitignore_committed
+from evolve.repository.landing import accept_candidate, add_folders, finish_landing, land_files, require_landable
 from evolve.repository.marks import read_marks, refs_under, write_mark
 from evolve.repository.names import CANDIDATES, LOOKS, RUNS, candidate_ref, harness_folder, look_ref, run_branch
 from evolve.repository.repository import Repository, init_repository, open_repository
@@ -16,6 +18,7 @@ from evolve.repository.worktree import add_worktree, remove_worktree
 
 __all__ = [
     "CANDIDATES",
+    "GITIGNORE",
     "LOOKS",
     "MOST_FILES",
     "RUNS",
@@ -24,9 +27,11 @@ __all__ = [
     "Repository",
     "Trailers",
     "accept_candidate",
+    "add_folders",
     "add_worktree",
     "candidate_ref",
     "collect",
+    "extend_gitignore",
     "finish_landing",
     "freeze",
     "harness_folder",
@@ -39,7 +44,9 @@ __all__ = [
     "refs_under",
     "remove_stale_locks",
     "remove_worktree",
+    "require_gitignore_committed",
     "require_landable",
+    "require_outside_git",
     "run_branch",
     "start_throwaway_history",
     "tags",

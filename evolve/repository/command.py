@@ -68,7 +68,10 @@ class Git:
         try:
             self._repository = library.Repo(root)
         except (library.NoSuchPathError, library.InvalidGitRepositoryError) as error:
-            raise RepositoryError(f"{root} is not the top folder of a git repository; see `evolve init`") from error
+            raise RepositoryError(
+                f"{root} is not the top folder of a git repository; make it one (`git init`, then commit its files), "
+                "or make a new workspace with `evolve init PATH`"
+            ) from error
         self._turn = threading.RLock()
         self._lock = lock
         self.folder = Path(self._repository.git_dir)
@@ -119,6 +122,20 @@ class Git:
             pass_fds=self._lock.descriptors if self._lock else (),
         )
         return _Answer(status, output, complaint.strip())
+
+
+def require_outside_git(folder: Path) -> None:
+    """Refuse a folder that is a bare repository, or lies in one or in a .git: nothing there is in a work tree.
+
+    Raises:
+        RepositoryError: names the repository.
+    """
+    for place in (folder, *folder.parents):
+        if (place / "HEAD").is_file() and (place / "objects").is_dir() and (place / "refs").is_dir():
+            raise RepositoryError(
+                f"{place} is a bare repository or a .git; a workspace needs a work tree: name a folder outside, "
+                "or a clone of the repository"
+            )
 
 
 def create_repository(root: Path) -> None:

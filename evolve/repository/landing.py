@@ -7,7 +7,7 @@ anywhere, the next landing (or `finish_landing`) completes or forgets it; the us
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -82,12 +82,49 @@ def land_files(
     """
     finish_landing(repository)
     _require_calm(repository, folder)
-    branch, head = repository.branch(), repository.head_commit()
+    head = repository.head_commit()
     commit = repository.commit_files(head, folder, files, message=message, date=date, trailers=trailers)
+    return _land(repository, commit, head)
+
+
+def add_folders(
+    repository: Repository, folders: Mapping[str, Mapping[str, bytes]], *, message: str, date: datetime
+) -> str:
+    """Add folders to the user's branch, in one commit, and bring index and work tree along; return the commit.
+
+    All else stays as it is, staged changes included.
+
+    Args:
+        folders: the files of each by path relative to it.
+
+    Raises:
+        RepositoryError: something that is not committed lies there. Nothing was changed then.
+    """
+    finish_landing(repository)
+    for folder in folders:
+        _require_calm(repository, folder)
+    files = {f"{folder}/{path}": content for folder, inside in folders.items() for path, content in inside.items()}
+    _refuse_ignored(repository, files)
+    head = repository.head_commit()
+    commit = repository.commit_files(head, "", files, message=message, date=date, keeps=True)
+    return _land(repository, commit, head)
+
+
+def _refuse_ignored(repository: Repository, paths: Iterable[str]) -> None:
+    """Refuse to write over files that git does not speak of as changes."""
+    for path in paths:
+        if (repository.root / path).exists():
+            raise RepositoryError(
+                f"{path} is there and git ignores it; `git add --force` and commit it, or move it away"
+            )
+
+
+def _land(repository: Repository, commit: str, head: str) -> str:
+    """Move the user's branch from `head` to a commit on top of it, unless that changes nothing."""
     if not repository.differing_paths(head, commit):
         return head
     _write_note(note_path(repository), commit)
-    repository.update_ref(branch, commit, head)
+    repository.update_ref(repository.branch(), commit, head)
     _bring_along(repository, commit)
     note_path(repository).unlink()
     return commit

@@ -39,7 +39,7 @@ def open_repository(root: Path, *, lock: WorkspaceLock | None = None) -> Reposit
     repository = Repository(root, lock=lock)
     if repository.resolve("HEAD") is None:
         repository.close()
-        raise RepositoryError(f"{root} has no commit yet; `evolve init` makes the first")
+        raise RepositoryError(f"{root} has no commit yet; commit its files first")
     return repository
 
 
@@ -204,6 +204,7 @@ class Repository:
         message: str,
         date: datetime,
         trailers: Trailers | None = None,
+        keeps: bool = False,
     ) -> str:
         """Make a commit that is its parent with the content of `folder` replaced by `files`; return its id.
 
@@ -213,11 +214,12 @@ class Repository:
             parent: None for a first commit.
             files: content by path relative to `folder`.
             date: author's and committer's date; must know its time zone.
+            keeps: files of the folder that `files` does not name stay.
         """
         for path in files:
             _check_path(path)
         prefix = f"{folder}/" if folder else ""
-        stale = self._blobs(parent, folder) if parent else {}
+        stale = self._blobs(parent, folder) if parent and not keeps else {}
         with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=self.git.folder) as scratch:
             blobs = dict(zip(files, self._store(files.values(), Path(scratch)), strict=True))
             index = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}

@@ -120,7 +120,10 @@ def test_the_settings_of_the_demo_begin_with_what_they_are(tmp_path: Path, envir
 
 
 def test_a_demo_that_was_stopped_goes_on_as_a_run(played: Played, evolve, tmp_path: Path) -> None:
-    """Ctrl-C says how, and the run needs none of the demo's settings again to come to the same candidate."""
+    """Ctrl-C says how, and the run needs none of the demo's settings again to come to the same candidate.
+
+    With --accept it is told as what it is then: a commit on the branch.
+    """
     into = tmp_path / "demo"
     command = [sys.executable, "-m", "evolve", "demo", "--into", str(into)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -129,7 +132,9 @@ def test_a_demo_that_was_stopped_goes_on_as_a_run(played: Played, evolve, tmp_pa
     os.killpg(process.pid, signal.SIGINT)
     said = process.communicate()[1]
     assert (process.returncode, f"`evolve run --resume -C {into}`" in said) == (130, True), said
-    assert evolve("run", "--resume", "-C", into).code == 0
+    resumed = evolve("run", "--resume", "-C", into, "--accept", "--json").document
+    assert [one["review"] for one in resumed["candidates"]] == ["taken"]
+    assert resumed["candidates"][0]["taken_commit"] == git(into, "rev-parse", "HEAD").strip()
     listed = [evolve("candidates", "list", "-C", root, "--json") for root in (into, played.workspace)]
     one, other = (ended.document["candidates"][0] for ended in listed)
     assert (one["state"], one["effect"], one["hypothesis"]) == ("accepted", other["effect"], other["hypothesis"])

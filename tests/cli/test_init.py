@@ -1,7 +1,10 @@
-"""A workspace is made whole, or nothing is touched."""
+"""A workspace is made whole, or nothing is touched; in a user's repository the user's files stay."""
 
+import shlex
 import subprocess
 from pathlib import Path
+
+import pytest
 
 from evolve.repository import open_repository
 
@@ -48,3 +51,91 @@ def test_file_in_place_of_a_folder_is_refused(evolve, tmp_path):
     """A path that is a file ends with 2."""
     (tmp_path / "file").write_text("x")
     assert evolve("init", tmp_path / "file").code == 2
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository of the user's, with a .gitignore whose last line has no end, in its one commit."""
+    root = tmp_path / "theirs"
+    git(tmp_path, "init", "-q", str(root))
+    (root / ".gitignore").write_text("*.log\n.env")
+    git(root, "add", ".")
+    git(root, "-c", "user.name=u", "-c", "user.email=u@localhost", "commit", "-qm", "mine")
+    return root
+
+
+def test_gitignore_of_the_user_keeps_its_lines_and_gets_ours(evolve, repository):
+    """The lines that lack stand below a comment, each once, and are committed with the rest."""
+    assert evolve("init", repository, "--env", "household").code == 0
+    content = (repository / ".gitignore").read_text()
+    assert content.startswith("*.log\n.env\n# what evolve keeps beside the record\n/.evolve/\n")
+    assert content.splitlines().count(".env") == 1
+    assert content.endswith("__pycache__/\n")
+    assert git(repository, "show", "HEAD:.gitignore") == content
+    assert git(repository, "status", "--porcelain") == ""
+
+
+def test_gitignore_before_the_first_commit_goes_into_it(evolve, tmp_path):
+    """Where nothing was ever committed there is nothing that it could differ from."""
+    git(tmp_path, "init", "-q")
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    assert evolve("init", tmp_path, "--env", "household").code == 0
+    assert git(tmp_path, "show", "HEAD:.gitignore").startswith("*.log\n# what evolve")
+
+
+@pytest.mark.parametrize("state", ["changed", "staged", "untracked", "ignored"])
+def test_gitignore_with_changes_is_to_be_committed_first(evolve, repository, state):
+    """What the user has not committed is not committed for them: exit code 2, and nothing is written."""
+    if state in ("changed", "staged"):
+        (repository / ".gitignore").write_text("*.log\n*.tmp\n")
+    if state == "staged":
+        git(repository, "add", ".")
+    if state in ("untracked", "ignored"):
+        git(repository, "rm", "-q", "--cached", ".gitignore")
+        git(repository, "-c", "user.name=u", "-c", "user.email=u@localhost", "commit", "-qm", "away")
+    if state == "ignored":
+        (repository / ".git/info/exclude").write_text(".gitignore\n")
+    before = (repository / ".gitignore").read_text(), git(repository, "status", "--porcelain")
+    ended = evolve("init", repository, "--env", "household")
+    assert (ended.code, ".gitignore" in ended.err, "commit it first" in ended.err) == (2, True, True)
+    assert before == ((repository / ".gitignore").read_text(), git(repository, "status", "--porcelain"))
+    assert sorted(path.name for path in repository.iterdir()) == [".git", ".gitignore"]
+
+
+@pytest.mark.parametrize("path", [".env.example", "prompts/brief.md.j2", "traces", ".gitignore/x"])
+def test_other_files_in_the_way_are_named(evolve, tmp_path, path):
+    """A file where one of ours or its folder would be ends with 2; the message does not ask for an empty folder."""
+    (tmp_path / path).parent.mkdir(exist_ok=True)
+    (tmp_path / path).write_text("mine")
+    ended = evolve("init", tmp_path, "--env", "household")
+    assert (ended.code, path.removesuffix("/x") in ended.err, "empty folder" in ended.err) == (2, True, False)
+    assert [file for file in tmp_path.rglob("*") if file.is_file()] == [tmp_path / path]
+
+
+def test_link_in_the_way_is_not_followed(evolve, tmp_path):
+    """A link that points nowhere is no free name: nothing is written through it."""
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "evolve.toml").symlink_to(tmp_path / "elsewhere")
+    ended = evolve("init", tmp_path / "w", "--env", "household")
+    assert (ended.code, "evolve.toml" in ended.err) == (2, True)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("inside", ["", "w", "objects"])
+def test_bare_repository_is_refused(evolve, tmp_path, inside):
+    """Nothing there is in a work tree: exit code 2, and no second repository appears in it."""
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "init", "-q", "--bare", str(bare))
+    before = sorted(bare.rglob("*"))
+    ended = evolve("init", bare / inside, "--env", "household")
+    assert (ended.code, f"{bare} is a bare repository" in ended.err) == (2, True)
+    assert sorted(bare.rglob("*")) == before
+
+
+def test_next_commands_bear_a_path_with_blanks(evolve, tmp_path):
+    """What is to be typed next can be pasted as it stands."""
+    place = tmp_path / "my desk"
+    quoted = f"-C {shlex.quote(str(place))}`"
+    assert evolve("init", place, "--env", "household").out.count(quoted) == 2
+    added = evolve("init", place, "--env", "service_desk").out
+    assert f"`evolve run -C {shlex.quote(str(place))} --env service_desk`" in added

@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 from accepted import add_accepted
 
+from evolve.cli.place import Place
 from evolve.cli.sealing import frozen_text
+from evolve.config import Config
 from evolve.records import FrozenHarness
 from evolve.repository import open_repository
+from evolve.workspace import Workspace
 
 
 def trailer_of(root: Path) -> str | None:
@@ -174,13 +177,14 @@ def refusals_of_freeze(evolve, workspace, name):
     return [one.err.removeprefix("evolve: ").partition(";")[0].partition(": letters")[0].strip() for one in ended]
 
 
-def test_a_version_without_held_out_data_is_told_to_be_of_no_use():
+def test_a_version_without_held_out_data_is_told_to_be_of_no_use(tmp_path):
     """What comes next is not an evaluation that would be refused."""
     manifest = {"heldout_commitment": None}
     frozen = FrozenHarness(environment="e", name="v1", tag="t", commit="c" * 40, harness="h" * 64, manifest=manifest)
-    assert "can never be evaluated" in frozen_text(frozen)
+    place = Place(Workspace(tmp_path), Config(), {}, {}, named=("-C", "a b"), settings=("--set", "x=1"))
+    assert "can never be evaluated" in frozen_text(place, frozen)
     sealed = frozen.model_copy(update={"manifest": {"heldout_commitment": "d" * 64}})
-    assert "`evolve evaluate v1 --env e`" in frozen_text(sealed)
+    assert "`evolve evaluate v1 --env e -C 'a b' --set x=1`" in frozen_text(place, sealed)
 
 
 def test_unknown_version_and_wrong_name_are_refused(evolve, workspace):

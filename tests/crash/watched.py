@@ -299,7 +299,8 @@ class _Watcher:
             self._write_half(call)
         if fate in ("kill", "tear"):
             self._is_killed = True
-            os.killpg(self._pid, signal.SIGKILL)
+            for group in {self._pid, os.getpgid(call.pid)}:  # a git is in a session of its own
+                os.killpg(group, signal.SIGKILL)
         else:
             if fate == "kill evolve alone":
                 self._is_killed = True

@@ -358,7 +358,10 @@ def test_a_worker_killed_in_mid_call_is_a_crash_for_that_call_only():
 
 
 def test_a_dead_zygote_is_replaced():
-    """Its workers die with it, as crashes; the next episode gets a new zygote, and nothing is left over."""
+    """Its workers die with it; the next episode gets a new zygote, and nothing is left over.
+
+    Where rules are shut in, none of them did it: no fault is recorded, and the episode is to be played again.
+    """
 
     async def telling():
         async with WorkerPool(minimum_tier="rlimits") as pool:
@@ -368,10 +371,29 @@ def test_a_dead_zygote_is_replaced():
             for _ in range(300):
                 if _runs(first):
                     await asyncio.sleep(0.01)
-            assert (await ask_one(worker, "action.stock")).fault == "crashed"
+            if pool.tier == "rlimits":
+                assert (await ask_one(worker, "action.stock")).fault == "crashed"
+            else:
+                with pytest.raises(WorkerError, match="from outside"):
+                    await ask_one(worker, "action.stock")
             again = await pool.start_episode({"action.py": HEAD + STOCK}, OPENING)
             assert (await ask_one(again, "action.stock", "c")).text == "stock c"
             assert pool.zygote_process_id != first
+
+    run(telling())
+
+
+@pytest.mark.parametrize("asking", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_job_that_is_asked_to_end_leaves_the_end_of_workers_to_the_host(asking):
+    """Terminals and service managers ask all processes at once; an episode that is under way goes on."""
+
+    async def telling():
+        async with WorkerPool() as pool:
+            worker = await pool.start_episode({"action.py": HEAD + STOCK}, OPENING)
+            for process in (pool.zygote_process_id, *_children_of(pool.zygote_process_id)):
+                os.kill(process, asking)
+            await asyncio.sleep(0.05)
+            assert (await ask_one(worker, "action.stock")).text.startswith("stock")
 
     run(telling())
 
@@ -437,8 +459,13 @@ def _descriptors() -> int:
     return len(os.listdir("/proc/self/fd")) if IS_LINUX else 0
 
 
+def _children_of(process: int) -> list[int]:
+    listed = Path(f"/proc/{process}/task/{process}/children").read_text() if IS_LINUX else ""
+    return [int(child) for child in listed.split()]
+
+
 def _children(process: int) -> int:
-    return len(Path(f"/proc/{process}/task/{process}/children").read_text().split()) if IS_LINUX else 0
+    return len(_children_of(process))
 
 
 def test_workers_die_with_the_host(tmp_path):

@@ -34,4 +34,4 @@ def freeze(
         show({"would_freeze": would}, text, as_json=as_json)
         return
     frozen = freeze_committed(place, env, name)
-    show(frozen.model_dump(mode="json"), frozen_text(frozen), as_json=as_json)
+    show(frozen.model_dump(mode="json"), frozen_text(place, frozen), as_json=as_json)

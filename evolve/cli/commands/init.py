@@ -1,4 +1,4 @@
-"""`evolve init`: makes a workspace."""
+"""`evolve init`: makes a workspace, or adds environments to one."""
 
 from __future__ import annotations
 
@@ -26,27 +26,31 @@ def init(
 ) -> None:
     """Make a workspace: a git repository with evolve.toml, harness_artifacts/, prompts/ and traces/.
 
-    A folder that holds one of these files already is refused, and stays as it is. With --recorded and one --env,
-    evolve.toml holds the demo's settings: what the demo does can then be done step by step, and nothing else.
+    A folder that holds one of these files already is refused, and stays as it is; a .gitignore that is there keeps its
+    lines and gets those that it lacks. In a workspace, --env adds the harness folders that are missing and changes
+    nothing else. With --recorded and one --env, evolve.toml holds the demo's settings: what the demo does can then be
+    done step by step, and nothing else.
     """
     from evolve.assembly import check_names, clock_of, ready_environments
     from evolve.cli.output import show
+    from evolve.cli.workspace_text import extended_text, started_text
     from evolve.demonstration import demo_settings
     from evolve.errors import UserError
-    from evolve.workspace import start_workspace
+    from evolve.extend import add_environments
+    from evolve.workspace import Workspace, start_workspace
 
+    there = Workspace(workspace.resolve())
     names = check_names(environments) if environments else ready_environments()
     if recorded and len(names) != 1:
         raise UserError("--recorded goes with one environment: name it with --env")
+    document = {"workspace": str(there.root), "environments": names, "recorded": recorded}
+    date = clock_of(os.environ)()
+    if environments and not recorded and there.config_file.is_file():
+        extended = add_environments(there, names, date=date)
+        outcome = {"added": extended.added, "commit": extended.commit}
+        show(document | outcome, extended_text(workspace, extended), as_json=as_json)
+        return
     settings = {"evolve.toml": demo_settings(names[0]).encode()} if recorded else {}
-    commit = start_workspace(workspace, names, date=clock_of(os.environ)(), further=settings)
-    root = workspace.resolve()
-    first = "" if recorded else f"name your model in {root / 'evolve.toml'}, then "
-    text = (
-        f"Made a workspace in {root} for {', '.join(names)}.\n"
-        f"Next: {first}`evolve doctor -C {workspace}` and `evolve run -C {workspace}`."
-    )
-    if recorded:
-        text += "\nCompletions are RECORDED, of a real local model: a request that is not among them ends a command."
-    document = {"workspace": str(root), "environments": names, "commit": commit, "recorded": recorded}
-    show(document, text, as_json=as_json)
+    commit = start_workspace(workspace, names, date=date, further=settings)
+    text = started_text(workspace, names, is_recorded=recorded)
+    show(document | {"added": names, "commit": commit}, text, as_json=as_json)

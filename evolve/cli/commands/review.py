@@ -21,5 +21,6 @@ def review(workspace: InWorkspace = None, as_json: AsJson = False) -> None:
         review_each(place, documents)
         return
     texts = [f"{candidate_text(document, is_brief=True)}\n\n{document['diff']}" for document in documents]
-    hint = "Decide with `evolve accept ID` or `evolve reject ID`." if texts else "No candidate waits for review."
+    decide = f"Decide with `{place.then('accept', 'ID')}` or `{place.then('reject', 'ID')}`."
+    hint = decide if texts else "No candidate waits for review."
     show({"waiting": documents}, "\n\n".join([*texts, hint]), as_json=as_json)

@@ -44,7 +44,7 @@ def run(
     from evolve.cli.outlook import look_ahead, outlook_text
     from evolve.cli.output import show
     from evolve.cli.place import find_place
-    from evolve.cli.running import accept_all, run_to_its_end, run_to_resume
+    from evolve.cli.running import run_to_its_end, run_to_resume
 
     if run_id and not resume:
         raise typer.BadParameter("a run is named with --resume only")
@@ -64,6 +64,4 @@ def run(
         outlook = look_ahead(place, resume=run_id)
         show(outlook.model_dump(mode="json"), outlook_text(outlook), as_json=as_json)
         return
-    finished = run_to_its_end(place, resume=run_id, as_json=as_json)
-    if accept:
-        accept_all(place, finished)
+    run_to_its_end(place, resume=run_id, accepts=accept, as_json=as_json)

@@ -43,6 +43,7 @@ def show_run(
     from evolve.cli.place import find_place, inspecting
     from evolve.cli.run_text import run_document, run_text
 
-    with inspecting(find_place(workspace)) as ledger:
+    place = find_place(workspace)
+    with inspecting(place) as ledger:
         document = run_document(ledger, pick_run(ledger, run_id))
-    show(document, run_text(document), as_json=as_json)
+    show(document, run_text(place, document), as_json=as_json)

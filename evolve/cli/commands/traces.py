@@ -23,7 +23,11 @@ def list_traces(
     workspace: InWorkspace = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the episodes that a run used, by task and trial."""
+    """List the episodes that a run used, by task and trial.
+
+    HARNESS is what was played with: a digest of the harness and of what the run allows it (cap, units switched off), so
+    not that of the harness alone. It is "off" where no harness was used.
+    """
     from evolve.cli.output import show, table
     from evolve.cli.pick import pick_candidate, pick_run
     from evolve.cli.place import find_place, reading

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import orjson
 
 from evolve.canaries import Canaries
+from evolve.errors import WorkerError
 from evolve.harness.worker.channel import Broken, Channel
 from evolve.harness.worker.replies import FaultKind, RuleDeclaration, RuleReply, replies_of
 from evolve.harness.worker.tiers import Tier
 from evolve.records import Json, Layer
 
 REPLY = "a reply of the harness"
+ENDED_FROM_OUTSIDE = "the zygote of all rule workers was ended from outside"
 
 
 class RuleWorker:
@@ -32,6 +34,7 @@ class RuleWorker:
         load_error: str | None,
         patience_s: float,
         kill: Callable[[], None],
+        is_orphaned: Callable[[], Awaitable[bool]],
         canaries: Canaries,
     ) -> None:
         self.tier = tier
@@ -41,6 +44,7 @@ class RuleWorker:
         self._declared = {rule.id: rule for rule in declarations}
         self._patience_s = patience_s
         self._kill = kill
+        self._is_orphaned = is_orphaned
         self._canaries = canaries
         self._calls = 0
         self._off: str | None = None
@@ -61,6 +65,7 @@ class RuleWorker:
         Raises:
             ValueError: a unit is not declared in that layer.
             CanaryFound: the answer holds a canary.
+            WorkerError: the worker was ended from outside, by no fault of a rule.
         """
         if any(unit not in self._declared or self._declared[unit].layer is not layer for unit in units):
             raise ValueError(f"not all of {list(units)} are rules of the {layer} layer")
@@ -77,6 +82,8 @@ class RuleWorker:
         except Broken as broken:
             self._channel.end(broken)
             self._off = str(broken)
+            if broken.kind == "crashed" and await self._is_orphaned():
+                raise WorkerError(f"{broken}: {ENDED_FROM_OUTSIDE}") from None
             among = "" if len(units) == 1 else f" (one of {len(units)} rules asked together)"
             return self._faults(units, broken.kind, f"{broken}{among}")
         finally:

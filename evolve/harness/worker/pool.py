@@ -14,7 +14,7 @@ from evolve.errors import WorkerError
 from evolve.harness.worker import seatbelt
 from evolve.harness.worker.channel import Broken, Channel
 from evolve.harness.worker.child.orders import Kind, Layers
-from evolve.harness.worker.episode import REPLY, RuleWorker, line_of
+from evolve.harness.worker.episode import ENDED_FROM_OUTSIDE, REPLY, RuleWorker, line_of
 from evolve.harness.worker.nursery import Zygote
 from evolve.harness.worker.replies import RuleDeclaration, declarations_of
 from evolve.harness.worker.tiers import TIERS, Isolation, Tier
@@ -137,7 +137,7 @@ class WorkerPool:
         async with self._starting:
             zygote, number, channel = await self._ready_worker()
         try:
-            loaded = await self._load(channel, sources, opening)
+            loaded = await self._load(channel, sources, opening, zygote)
         except BaseException:
             channel.end(Broken("crashed", "not started"))
             zygote.end_worker(number)
@@ -150,6 +150,7 @@ class WorkerPool:
             load_error=load_error,
             patience_s=self._patience_s,
             kill=lambda: zygote.end_worker(number),
+            is_orphaned=lambda: self._is_orphaned(zygote),
             canaries=self._canaries,
         )
         if load_error is not None:
@@ -157,7 +158,7 @@ class WorkerPool:
         return worker
 
     async def _load(
-        self, channel: Channel, sources: Mapping[str, str], opening: Json
+        self, channel: Channel, sources: Mapping[str, str], opening: Json, zygote: Zygote
     ) -> tuple[RuleDeclaration, ...] | str:
         for name, text in sources.items():
             if len(text) > MAX_SOURCE_CHARS:
@@ -173,6 +174,8 @@ class WorkerPool:
             self._canaries.refuse(line, REPLY)
             return declarations_of(line)
         except Broken as broken:
+            if broken.kind == "crashed" and await self._is_orphaned(zygote):
+                raise WorkerError(f"{broken}: {ENDED_FROM_OUTSIDE}") from None
             return f"{' or '.join(sources)}: while loading: {broken}"
 
     async def _ready_worker(self) -> tuple[Zygote, int, Channel]:
@@ -197,6 +200,10 @@ class WorkerPool:
     async def _is_usable(self, zygote: Zygote) -> bool:
         await asyncio.sleep(0.05)  # a zygote that is being killed closes its sockets before it can be waited for
         return zygote.is_alive
+
+    async def _is_orphaned(self, zygote: Zygote) -> bool:
+        """Tell whether a worker died of its zygote's end; rules that are shut in cannot have brought that about."""
+        return self.tier != "rlimits" and not await self._is_usable(zygote)
 
     async def _living_zygote(self) -> Zygote:
         async with self._restart:

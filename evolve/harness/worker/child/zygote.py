@@ -29,6 +29,7 @@ def main() -> None:
     rules_path = sys.argv[2]
     del sys.argv[1:]
     _stand_back()
+    _leave_signals_to_the_host()
     try:
         _load_rule_api(rules_path)
         from evolve.harness.worker.child import modules, orders, probes, rehearsal, serve  # noqa: F401
@@ -53,6 +54,12 @@ def _stand_back() -> None:
     if sys.platform == "linux" and os.sched_getscheduler(0) == os.SCHED_OTHER:
         with suppress(OSError):  # a place that forbids it is slower, no more
             os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+
+def _leave_signals_to_the_host() -> None:
+    """Go on where all processes of a job or a service are asked to end: the host says when, by hanging up."""
+    for asking in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(asking, signal.SIG_IGN)
 
 
 def _load_rule_api(rules_path: str) -> None:
