@@ -29,6 +29,7 @@ from evolve.seal import require_unused, require_whole
 from evolve.secrets import private_memory, secret_values
 from evolve.store import Ledger
 from evolve.store.connection import utc_now
+from evolve.store.engine import sqlite_path
 from evolve.traces import Traces
 from evolve.workspace import Workspace
 
@@ -161,13 +162,21 @@ def read_ledger(workspace: Workspace, config: Config) -> Iterator[Ledger | None]
     Raises:
         SealError: git shows that one was made, and it is gone.
     """
-    if not config.ledger.url and not workspace.has_ledger:
+    if not _has_ledger(workspace, config):
         with open_repository(workspace.root) as repository:
             require_unused(repository)
         yield None
         return
     with open_ledger(workspace, config, is_read_only=True) as ledger:
         yield ledger
+
+
+def _has_ledger(workspace: Workspace, config: Config) -> bool:
+    """Tell whether a ledger is there, or was; of one in a database server only the server knows."""
+    if not config.ledger.url:
+        return workspace.has_ledger
+    file = sqlite_path(config.ledger.url)
+    return file is None or any(file.parent.glob(f"{file.name}*"))
 
 
 @dataclass(frozen=True)

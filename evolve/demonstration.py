@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from itertools import takewhile
 from pathlib import Path
 
 from evolve.assembly import clock_of, hold_workspace, make_environment, open_ledger
@@ -102,7 +103,9 @@ def demo_settings(environment: str, *, model_path: Path | None = None) -> str:
     shipped = resource(f"recordings/{environment}.toml").read_text("utf-8")
     lines = [f"{key} = {json.dumps(value)}" for key, value in _model(environment, model_path).items()]
     before, section, after = shipped.partition("[model]\n")
-    return "\n".join([f"environment = {json.dumps(environment)}", before + section + "\n".join(lines), after])
+    header = "".join(takewhile(lambda line: line.startswith("#"), before.splitlines(keepends=True)))
+    first = f"schema_version = 1\nenvironment = {json.dumps(environment)}\n"
+    return header + first + before.removeprefix(header) + section + "\n".join(lines) + "\n" + after
 
 
 def _model(environment: str, model_path: Path | None) -> dict[str, str]:

@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parent.parent / "evolve"
 
 LAYERS = [
     {"errors", "rules", "disk", "rates", "dotted"},
-    {"records"},
+    {"records", "named_files"},
     {"protocols", "resources", "prompts", "secrets", "lock", "models.settings", "gate", "predictions"},
     {"config", "harness", "environments", "models", "repository", "traces", "store", "canaries"},
     {"agent", "classify", "evidence", "freeze", "seal", "ruler", "progress", "workspace", "proposers"},

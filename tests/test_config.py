@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from evolve.config import Told, flat_values, load_config
+from evolve.dotted import assignments
 from evolve.environments.household import create
 from evolve.errors import ConfigError
 from evolve.records import Split
@@ -151,6 +152,15 @@ def test_an_empty_text_reaches_every_depth_and_no_other_kind_of_key(tmp_path: Pa
         load_config(None, assignments=("iterations=",))
 
 
+def test_values_written_as_assignments_are_read_as_they_were() -> None:
+    """What a message tells can be given to --set."""
+    options = {"train": 20, "day": "2024-01-02", "word": "true", "plain": "valid_train", "on": True, "few": [1, "a"]}
+    options |= {"dotted": {"a.b": "é", "c": {"d": 1.5}}, "inner": {"x": "5"}, "none": {}}
+    told = tuple(assignments({"environments": {"own": options}}))
+    assert "environments.own.plain=valid_train" in told
+    assert load_config(None, assignments=told).config.environments == {"own": options}
+
+
 def test_variables_reach_nested_keys_and_others_are_left_alone() -> None:
     """Two underscores are a dot; a variable that names no section is somebody else's."""
     environ = {"EVOLVE_MODEL__BASE_URL": "http://host/v1", "EVOLVE_HOME": "/x", "MODEL__ID": "no"}
@@ -167,6 +177,9 @@ def test_variables_reach_nested_keys_and_others_are_left_alone() -> None:
         ("rollout.concurency=4", "rollout.concurency (from --set)"),
         ("proposer.kind=wizard", "proposer.kind (from --set)"),
         ("harness.cap=all", "harness.cap (from --set)"),
+        ('harness.off=["nope"]', "harness.off (from --set): 'nope' is neither a layer (contract, skill, "),
+        ('harness.off=["skill", "skills.x"]', "'skills.x' is neither a layer"),
+        ('harness.off=["skill.X"]', "'skill.X' is neither a layer"),
         ("iterations", "must look like key.path=value"),
         ("=3", "must look like key.path=value"),
         ("model.base_url=https://me:secret@host/v1", "model.base_url (from --set)"),
@@ -184,6 +197,18 @@ def test_a_wrong_value_is_named_with_its_source(assignment: str, words: str) -> 
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize("url", ["garbage", "/srv/ledger.sqlite", "mysql://a", "postgresqls://me:hush@host/x", "://"])
+def test_a_ledger_elsewhere_is_sqlite_or_postgresql(url: str) -> None:
+    """All else is refused with what is allowed; what was written is not told, for it may hold a password."""
+    for good in ("", "sqlite:///x", "sqlite+pysqlite:///x", "postgresql://h/x", "postgresql+psycopg://h/x"):
+        assert load_config(None, assignments=(f"ledger.url={good}",)).config.ledger.url == good
+    with pytest.raises(ConfigError) as caught:
+        load_config(None, assignments=(f"ledger.url={url}",))
+    told = "ledger.url (from --set): leave it empty (a file of the workspace), or write sqlite:///FILE or postgresql://"
+    assert str(caught.value).startswith(told)
+    assert "hush" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -193,6 +218,11 @@ def test_a_wrong_value_is_named_with_its_source(assignment: str, words: str) -> 
         ({"assignments": ("rollout={concurency=4}",)}, "rollout.concurency (from --set): no such key"),
         ({"assignments": ("proposer.model.kinds=x",)}, "the nearest is proposer.model.kind"),
         ({"assignments": ("zzz=1",)}, "no such key; docs/configuration.md lists all"),
+        ({"assignments": ("model.bogus=1",)}, "no such key; docs/configuration.md lists all"),
+        ({"assignments": ("evaluation.trails=1",)}, "no such key; the nearest is evaluation.trials"),
+        ({"assignments": ("proposer.timeout=1",)}, "no such key; the nearest is proposer.timeout_s"),
+        ({"assignments": ("model.url=x",)}, "no such key; the nearest is model.base_url"),
+        ({"assignments": ("modle.id=m",)}, "modle (from --set): no such key; the nearest is model"),
     ],
 )
 def test_an_unknown_key_is_told_with_the_nearest_one_and_who_set_it(given, words: str) -> None:
@@ -215,6 +245,8 @@ def test_files_that_do_not_read_are_named(tmp_path: Path) -> None:
         load_config(tmp_path)
     with pytest.raises(ConfigError, match="no such file"):
         load_config(None, file=tmp_path / "absent.toml")
+    with pytest.raises(ConfigError, match=f"--config names {tmp_path}, which is a folder"):
+        load_config(None, file=tmp_path)
 
 
 def test_the_digest_covers_every_value() -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from evolve.errors import SealError, StoreError, UserError
+from evolve.errors import ConfigError, SealError, StoreError, UserError
 from evolve.records import (
     Candidate,
     Decision,
@@ -570,12 +570,19 @@ def test_a_ledger_opened_for_reading_changes_nothing(path, ledger):
 
 
 @pytest.mark.parametrize(
-    ("url", "message"), [("sqlite://", "in memory"), ("nonsense://x/y", "no driver"), ("a b://", "no database address")]
+    ("url", "message"),
+    [
+        ("sqlite://", "in memory"),
+        ("nonsense://x/y", r"no driver for nonsense; pip install 'evolve-harness\[postgresql\]'"),
+        ("a b://", "no database address"),
+        ("postgresql://me:hush@host:port/x", "no database address"),
+    ],
 )
 def test_an_address_that_means_no_ledger_says_why(url, message):
-    """The message names what to write instead."""
-    with pytest.raises(StoreError, match=message):
+    """The message names what to write instead, and tells no password."""
+    with pytest.raises(ConfigError, match=message) as caught:
         Ledger(url)
+    assert "hush" not in str(caught.value)
 
 
 WRITE = """

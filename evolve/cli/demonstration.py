@@ -25,6 +25,7 @@ from evolve.demonstration import (
 )
 from evolve.errors import Interrupted, UserError
 from evolve.evaluate import Evaluation
+from evolve.named_files import require_file
 from evolve.rates import percent
 from evolve.workspace import Workspace, start_workspace
 
@@ -40,8 +41,8 @@ def run_demo(into: Path | None, *, model_path: Path | None) -> DemoDocument:
         UserError: the folder is in use, or the model file is missing.
     """
     started = time.monotonic()
-    if model_path is not None and not model_path.is_file():
-        raise UserError(f"{model_path}: no such file; --live needs the GGUF file of a model")
+    if model_path is not None:
+        require_file("--model", model_path)
     root = (into or Path(tempfile.mkdtemp(prefix="evolve-demo-"))).resolve()
     names = _playable(model_path)
     settings = {settings_file(name): demo_settings(name, model_path=model_path).encode() for name in names}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from evolve.cli.output import count
-from evolve.cli.place import Place, find_place, wait_for, workspace_around
+from evolve.cli.place import find_place, wait_for, workspace_around
 from evolve.config import Config
 from evolve.doctor import Finding, examine
 from evolve.errors import ConfigError
@@ -24,9 +24,8 @@ def look_around(
     try:
         place = find_place(workspace.root, file=file, assignments=assignments)
     except ConfigError as error:
-        place = Place(workspace, Config(), {}, os.environ)
         wrong = Finding(name="configuration", status="missing", detail=str(error), mend="mend that value", blocks=True)
-        return [wrong, *wait_for(examine(workspace, place.config, place.environ, is_offline=True))]
+        return [wrong, *wait_for(examine(workspace, None, os.environ, is_offline=True))]
     return wait_for(examine(workspace, place.config, place.environ, is_offline=is_offline))
 
 

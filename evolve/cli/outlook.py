@@ -10,7 +10,7 @@ from evolve.assembly import make_environment
 from evolve.cli.expected import Expected, Noise, expect, measured_noise, measured_pace, most_episodes
 from evolve.cli.output import count
 from evolve.cli.place import Place
-from evolve.doctor import refusals
+from evolve.doctor import refusals, warnings
 from evolve.gate.budget import ErrorBudget
 from evolve.gate.plan import plan
 from evolve.gate.sequential import SequentialPairedTest
@@ -81,7 +81,7 @@ def look_ahead(place: Place, *, wished_gain: float | None = None, resume: str | 
         gate=asdict(seen),
         noise=noise,
         sentence=str(seen),
-        warnings=seen.warnings,
+        warnings=seen.warnings if resume is not None else (*seen.warnings, *warnings(place.workspace, config)),
         expected=expect(config, seen, guard, is_greedy=is_greedy, pace=pace, step_limit=limit),
         episodes_at_most=episodes,
         requests_at_most=requests,
@@ -89,7 +89,7 @@ def look_ahead(place: Place, *, wished_gain: float | None = None, resume: str | 
         tokens_at_most=None if pace is None else round(requests * pace.tokens_per_request),
         cost_usd_at_most=None if pace is None else pace.cost_usd(config.model.price, requests),
         budget=config.budget.model_dump(mode="json"),
-        refusals=refusals(place.workspace, config, place.environ, resume=resume),
+        refusals=tuple(one.reason for one in refusals(place.workspace, config, place.environ, resume=resume)),
     )
 
 

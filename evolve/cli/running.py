@@ -11,7 +11,7 @@ from evolve.cli.pick import pick_run
 from evolve.cli.place import Place, inspecting, reading, wait_for, writing
 from evolve.cli.run_text import run_document, run_text
 from evolve.config import Told
-from evolve.doctor import require_startable
+from evolve.doctor import require_startable, warnings
 from evolve.errors import EvolveError
 from evolve.loop.accept import take_all
 from evolve.loop.session import latest_unfinished, run_session
@@ -49,6 +49,8 @@ def run_to_its_end(place: Place, *, resume: str | None, accepts: bool, as_json: 
         EvolveError: it ended early.
     """
     require_startable(place.workspace, place.config, place.environ, is_new=resume is None)
+    for text in warnings(place.workspace, place.config) if resume is None else ():
+        say(f"warning: {text}")
     try:
         with live_progress() as progress:
             ran = wait_for(

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from evolve.dotted import flatten
 from evolve.gate.budget import Policy
+from evolve.harness.artifact import is_switch
 from evolve.models.settings import ModelSettings
-from evolve.records import Strength, digest_of
+from evolve.records import Layer, Strength, digest_of
+
+LEDGER_KINDS = {"sqlite": "sqlite:///FILE", "postgresql": "postgresql://USER@HOST/NAME"}
+"""Databases that can hold a ledger, and how their URLs look."""
 
 
 class Section(BaseModel):
@@ -33,11 +37,19 @@ class HarnessSettings(Section):
     """What the run allows a harness to do; the proposer cannot edit this."""
 
     cap: Strength = Field(default=Strength.REWRITE, description="strongest outcome that a unit may have")
-    off: tuple[str, ...] = Field(default=(), description="units or layers switched off, for ablation")
+    off: tuple[str, ...] = Field(default=(), description="layers, or units by id, switched off for ablation")
     isolation: Literal["rlimits", "seatbelt", "seccomp", "seccomp+landlock"] = Field(
         default="seccomp", description="weakest acceptable tier of the rule worker"
     )
     call_timeout_s: float = Field(default=1.0, gt=0, description="seconds for one call of a rule")
+
+    @field_validator("off")
+    @classmethod
+    def _can_be_switched(cls, off: tuple[str, ...]) -> tuple[str, ...]:
+        wrong = next((name for name in off if not is_switch(name)), None)
+        if wrong is not None:
+            raise ValueError(f"{wrong!r} is neither a layer ({', '.join(Layer)}) nor a unit of one (as skill.a-name)")
+        return off
 
 
 class ProposerSettings(Section):
@@ -88,8 +100,17 @@ class LedgerSettings(Section):
     """Where the ledger lives: a file of the workspace, or a database by URL."""
 
     url: str = Field(
-        default="", description="empty: .evolve/ledger.sqlite in the workspace; else e.g. postgresql+psycopg://…"
+        default="",
+        description="empty: .evolve/ledger.sqlite in the workspace; else `sqlite:///FILE` or `postgresql://…`",
     )
+
+    @field_validator("url")
+    @classmethod
+    def _is_of_a_known_kind(cls, url: str) -> str:
+        kind, sign, _ = url.partition("://")
+        if url and not (sign and kind.partition("+")[0] in LEDGER_KINDS):
+            raise ValueError(f"leave it empty (a file of the workspace), or write {' or '.join(LEDGER_KINDS.values())}")
+        return url
 
 
 class Config(Section):

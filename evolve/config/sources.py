@@ -13,6 +13,7 @@ from pydantic_core import to_jsonable_python
 from evolve.config.sections import Config
 from evolve.dotted import flatten
 from evolve.errors import ConfigError
+from evolve.named_files import require_file
 
 ENVIRONMENT_PREFIX = "EVOLVE_"
 
@@ -67,11 +68,9 @@ def of_file(path: Path) -> Layered:
     """Read a TOML file.
 
     Raises:
-        ConfigError: it is absent, or no TOML.
+        ConfigError: it is absent, a folder, or no TOML.
     """
-    if not path.is_file():
-        raise ConfigError(f"--config {path}: no such file")
-    return Layered(str(path), _as_json(flatten(_read_toml(path))))
+    return Layered(str(path), _as_json(flatten(_read_toml(require_file("--config", path)))))
 
 
 def of_assignments(assignments: Iterable[str]) -> Layered:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import NoneType
 from typing import Any, get_args
 
@@ -14,6 +14,9 @@ from pydantic import BaseModel, ValidationError
 from evolve.config.sections import Config
 from evolve.dotted import flatten
 from evolve.errors import ConfigError
+
+NEAR = 0.7
+"""Share of letters in common from which a name counts as a slip of another one."""
 
 
 def validate(tree: Mapping[str, Any], sources: Mapping[str, str]) -> Config:
@@ -27,7 +30,7 @@ def validate(tree: Mapping[str, Any], sources: Mapping[str, str]) -> Config:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        told = _no_such_key(key) if first["type"] == "extra_forbidden" else first["msg"]
+        told = _no_such_key(key) if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")
         raise ConfigError(f"{key} (from {_source_of(key, sources)}): {told}") from error
     for key, value in flatten(tree).items():
         if not _is_finite(value):  # in a table whose keys are not ours
@@ -70,12 +73,32 @@ def _source_of(key: str, sources: Mapping[str, str]) -> str:
 
 
 def _no_such_key(key: str) -> str:
-    """Say so, and which known key may be meant."""
-    near = difflib.get_close_matches(key, list(_known_keys(Config)), n=1)
-    return f"no such key; the nearest is {near[0]}" if near else "no such key; docs/configuration.md lists all"
+    """Say so, and which known key may be meant: its last part is near, and one of the same table comes first."""
+    known = list(_known_keys(Config))
+    siblings = [other for other in known if _table_of(other) == _table_of(key)]
+    with_that_word = (other for other in siblings if _last_of(key) in _last_of(other).split("_"))
+    near = _nearest(key, siblings) or next(with_that_word, None) or _nearest(key, known)
+    return f"no such key; the nearest is {near}" if near else "no such key; docs/configuration.md lists all"
+
+
+def _nearest(key: str, known: Iterable[str]) -> str | None:
+    """Return the first of the keys whose last part is the nearest; None where none is near."""
+    by_last = {_last_of(other): other for other in reversed(list(known))}
+    near = difflib.get_close_matches(_last_of(key), by_last, n=1, cutoff=NEAR)
+    return by_last[near[0]] if near else None
+
+
+def _table_of(key: str) -> str:
+    return key.rpartition(".")[0]
+
+
+def _last_of(key: str) -> str:
+    return key.rpartition(".")[2]
 
 
 def _known_keys(table: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    """Yield the keys of a table, and those of the tables in it after them."""
     for name, info in table.model_fields.items():
-        inner = _table_in(info.annotation)
-        yield from [f"{prefix}{name}"] if inner is None else _known_keys(inner, f"{prefix}{name}.")
+        yield f"{prefix}{name}"
+        if inner := _table_in(info.annotation):
+            yield from _known_keys(inner, f"{prefix}{name}.")

@@ -2,6 +2,7 @@
 
 from evolve.doctor.examine import examine
 from evolve.doctor.finding import Finding
-from evolve.doctor.ready import refusals, require_ready, require_startable
+from evolve.doctor.ready import require_ready, require_startable
+from evolve.doctor.refusals import refusals, warnings
 
-__all__ = ["Finding", "examine", "refusals", "require_ready", "require_startable"]
+__all__ = ["Finding", "examine", "refusals", "require_ready", "require_startable", "warnings"]

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from evolve.config import Config
 from evolve.doctor.finding import Finding
-from evolve.proposers.agents import read_rows, shipped_rows
+from evolve.errors import ConfigError
+from evolve.proposers.agents import known_rows, shipped_rows
 from evolve.proposers.sandbox import MEND, OUTSIDE, find_sandbox
 
 
 def agents(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Look for the program of each coding agent."""
-    more = Path(config.proposer.agents_file) if config.proposer.agents_file else None
-    rows = shipped_rows()
-    if more is not None and more.is_file():
-        rows |= read_rows(more.read_text("utf-8"), str(more))
+    try:
+        rows = known_rows(config.proposer.agents_file)
+    except ConfigError as error:
+        rows = shipped_rows()
+        if config.proposer.kind != "command":  # else a run refuses for it
+            yield Finding(name="agents", status="warn", detail=str(error), mend="mend that file")
     for row in rows.values():
-        is_needed = config.proposer.kind == "command" and config.proposer.agent == row.name
         program = shutil.which(row.program, path=environ.get("PATH"))
         if program is None:
             detail = f"{row.program} is not on PATH"
-            yield Finding(name=f"agent {row.name}", status="missing", detail=detail, mend=row.install, blocks=is_needed)
+            yield Finding(name=f"agent {row.name}", status="missing", detail=detail, mend=row.install)
         else:
             yield Finding(name=f"agent {row.name}", status="ok", detail=program)
 
 
 def proposer_sandbox(config: Config, environ: Mapping[str, str]) -> Finding:
-    """Try to shut a program in as a coding agent would be."""
+    """Try to shut a program in as a coding agent would be. Where one is required a run refuses, not this."""
     name, mode = "proposer sandbox", config.proposer.sandbox
     is_needed = config.proposer.kind == "command"
     if mode == "off":
@@ -39,5 +40,4 @@ def proposer_sandbox(config: Config, environ: Mapping[str, str]) -> Finding:
     if found.sandbox is not None:
         return Finding(name=name, status="ok", detail=f"{found.sandbox.name}; looked out of it and saw nothing")
     told = f"UNPROTECTED: coding agents run outside any sandbox ({found.reason}). {OUTSIDE}"
-    blocks = is_needed and mode == "required"
-    return Finding(name=name, status="missing", detail=told, mend=MEND, blocks=blocks)
+    return Finding(name=name, status="missing", detail=told, mend=MEND)

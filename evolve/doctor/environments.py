@@ -19,9 +19,8 @@ def environments(config: Config) -> Iterator[Finding]:
         try:
             card = make_environment(name, config.environments.get(name, {})).card
         except (EvolveError, ImportError) as error:
-            is_needed = name == config.environment
             mend = f"evolve bench info {name}" if name in benchmarks else ""
-            yield Finding(name=f"environment {name}", status="missing", detail=str(error), mend=mend, blocks=is_needed)
+            yield Finding(name=f"environment {name}", status="missing", detail=str(error), mend=mend)
         else:
             detail = f"version {card.version}, digest {card.digest[:12]}"
             yield Finding(name=f"environment {name}", status="ok", detail=detail)
@@ -31,14 +30,6 @@ def environments(config: Config) -> Iterator[Finding]:
             status="warn",
             detail=f"[environments.{name}] is configured, and no environment of that name is installed",
             mend="`evolve env list` shows those that are",
-        )
-    if config.environment not in environment_names():
-        yield Finding(
-            name=f"environment {config.environment}",
-            status="missing",
-            detail="configured, not installed",
-            mend="`evolve env list` shows those that are; set `environment` in evolve.toml",
-            blocks=True,
         )
 
 

@@ -1,11 +1,11 @@
-"""The source model: its key, its settings, and whether it answers with calls."""
+"""The source model: whether it answers with calls."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from evolve.doctor.finding import Finding
-from evolve.doctor.ready import missing_key
+from evolve.doctor.refusals import model_name
 from evolve.errors import EvolveError
 from evolve.models.create import create_model, probe_protocol
 from evolve.models.settings import ModelSettings
@@ -14,15 +14,9 @@ PROBE_TIMEOUT_S = 60.0
 
 
 async def model(settings: ModelSettings, environ: Mapping[str, str], *, is_offline: bool) -> Finding:
-    """Make the model and ask it for one tiny call, where that is possible and allowed."""
-    name = f"model {settings.id or settings.kind}"
-    if absent := missing_key(settings, environ):
-        mend = f"set {absent} in the environment or in .env, or name another variable in model.api_key_env"
-        return Finding(name=name, status="missing", detail=f"no key in {absent}", mend=mend, blocks=True)
-    try:
-        model = create_model(settings.model_copy(update={"retries": 0, "timeout_s": PROBE_TIMEOUT_S}), environ=environ)
-    except EvolveError as error:
-        return Finding(name=name, status="missing", detail=str(error), mend="see [model] in evolve.toml", blocks=True)
+    """Make a model that nothing is refused of, and ask it for one tiny call, where that is possible and allowed."""
+    name = model_name(settings)
+    model = create_model(settings.model_copy(update={"retries": 0, "timeout_s": PROBE_TIMEOUT_S}), environ=environ)
     if is_offline or settings.kind in ("recorded", "scripted"):
         return Finding(name=name, status="ok", detail=f"{settings.kind}; not asked")
     try:

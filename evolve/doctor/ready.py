@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Mapping
 
-from evolve.assembly import make_environment, read_ledger
+from evolve.assembly import make_environment
 from evolve.canaries import Canaries
 from evolve.config import Config, flat_values
-from evolve.errors import ConfigError, UserError
-from evolve.harness.artifact import read_harness
-from evolve.loop.session import deciding, require_committed
+from evolve.errors import ConfigError
+from evolve.harness.artifact import Harness, read_harness
 from evolve.models.create import create_model
 from evolve.models.settings import ModelSettings
 from evolve.proposers.command import CommandProposer
 from evolve.proposers.create import create_proposer
 from evolve.repository import harness_folder, open_repository
-from evolve.seal import require_heldout
 from evolve.secrets import scrub, secret_values
 from evolve.workspace import Workspace
 
 
 def require_ready(config: Config, environ: Mapping[str, str]) -> None:
-    """Refuse to begin with an environment, without a key or without a price that will be missed later.
+    """Refuse to begin with an environment, a key, a price or a model that will be missed later.
 
     Raises:
-        ConfigError: the environment is not installed, a variable that an endpoint's key should be in is not set, or
-            money is limited and a model's price is not known.
+        ConfigError: the environment is not installed, a variable that an endpoint's key should be in is not set,
+            money is limited and a model's price is not known, or the model cannot be made.
     """
     require_no_secret(config, environ)
     make_environment(config.environment, config.environments.get(config.environment, {}))
-    for place, settings in _asked(config).items():
+    for place, settings in asked(config).items():
         require_key(place, settings, environ)
         require_price(place, settings, config)
+    create_model(config.model, environ=environ)
 
 
 def require_no_secret(config: Config, environ: Mapping[str, str]) -> None:
@@ -90,37 +88,13 @@ def require_startable(workspace: Workspace, config: Config, environ: Mapping[str
             harness does not read.
     """
     require_ready(config, environ)
-    _require_proposer(workspace, config, environ)
+    require_proposer(workspace, config, environ)
     if is_new:
         require_harness(workspace, config.environment)
 
 
-def refusals(
-    workspace: Workspace, config: Config, environ: Mapping[str, str], *, resume: str | None
-) -> tuple[str, ...]:
-    """Return why a run would refuse to begin or to go on, in its own words. Nothing is asked, started or changed.
-
-    Args:
-        resume: the run that would go on; None is a new one, which begins with the harness that is committed now.
-    """
-    checks: list[Callable[[], object]] = [
-        partial(require_no_secret, config, environ),
-        *(partial(require_key, place, settings, environ) for place, settings in _asked(config).items()),
-        *(partial(require_price, place, settings, config) for place, settings in _asked(config).items()),
-        partial(create_model, config.model, environ=environ),
-        partial(_require_proposer, workspace, config, environ),
-        partial(_require_on_record, workspace, config, resume),
-    ]
-    if resume is None:
-        checks += [
-            partial(require_harness, workspace, config.environment),
-            partial(_require_committed, workspace, config),
-        ]
-    return tuple(reason for check in checks for reason in _refusal(check))
-
-
-def require_harness(workspace: Workspace, environment: str) -> None:
-    """Refuse to begin with a committed harness that does not read; a missing one is the run's own business.
+def require_harness(workspace: Workspace, environment: str) -> Harness | None:
+    """Return the harness that is committed now; None where none is, which is the run's own business.
 
     Raises:
         HarnessError: names the file and what is wrong.
@@ -128,8 +102,7 @@ def require_harness(workspace: Workspace, environment: str) -> None:
     """
     with open_repository(workspace.root) as repository:
         files = repository.read_files("HEAD", harness_folder(environment))
-    if files:
-        read_harness(files)
+    return read_harness(files) if files else None
 
 
 def missing_key(settings: ModelSettings, environ: Mapping[str, str]) -> str | None:
@@ -138,37 +111,18 @@ def missing_key(settings: ModelSettings, environ: Mapping[str, str]) -> str | No
     return name if settings.kind == "openai" and name is not None and not environ.get(name) else None
 
 
-def _asked(config: Config) -> dict[str, ModelSettings]:
+def asked(config: Config) -> dict[str, ModelSettings]:
     """Return the models that a run asks, by the table of the configuration that describes each."""
     proposer = config.proposer.model if config.proposer.kind == "openai" else None
     return {"model": config.model, **({"proposer.model": proposer} if proposer else {})}
 
 
-def _require_proposer(workspace: Workspace, config: Config, environ: Mapping[str, str]) -> None:
+def require_proposer(workspace: Workspace, config: Config, environ: Mapping[str, str]) -> None:
+    """Refuse a proposer that cannot be made, or whose program is not installed.
+
+    Raises:
+        UserError: says what is missing.
+    """
     proposer = create_proposer(workspace, config, environ=environ, replay=str, canaries=Canaries({}))
     if isinstance(proposer, CommandProposer):
         proposer.find_program()
-
-
-def _require_on_record(workspace: Workspace, config: Config, resume: str | None) -> None:
-    """Compare the configuration with that of the run, and the held-out split with the commitment."""
-    options = config.environments.get(config.environment, {})
-    with read_ledger(workspace, config) as ledger:
-        if ledger is None:
-            return
-        if resume is not None:
-            ledger.require_config(resume, deciding(config))
-        require_heldout(ledger, make_environment(config.environment, options), options)
-
-
-def _require_committed(workspace: Workspace, config: Config) -> None:
-    with open_repository(workspace.root) as repository:
-        require_committed(repository, config.environment)
-
-
-def _refusal(check: Callable[[], object]) -> Iterator[str]:
-    """Yield what a check refuses with; nothing where it passes."""
-    try:
-        check()
-    except UserError as error:
-        yield str(error)

@@ -212,6 +212,11 @@ def _check_unit_ids(harness: Harness) -> None:
         seen.add(unit)
 
 
+def is_switch(name: str) -> bool:
+    """Tell whether a name can be in a run's `off` list: it is a layer, or has the form of a unit's id."""
+    return name.partition(".")[0] in set(Layer) and ("." not in name or UNIT_ID.fullmatch(name) is not None)
+
+
 def check_unit_id(unit: str, layer: Layer) -> None:
     """Check that a unit id is well formed and begins with its layer.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evolve.errors import HarnessError
 from evolve.harness.artifact import Harness, read_folder, read_harness
-from evolve.harness.lint_code import lint_rules
+from evolve.harness.lint_code import declared_units, lint_rules
 
 PROPOSAL_FILE = "proposal.json"
 """Lies beside the harness files and is not one of them: whoever reads the workspace back leaves it out."""
@@ -29,6 +29,12 @@ def check_files(files: Mapping[str, bytes]) -> list[str]:
     except HarnessError as error:
         return [str(error)]
     return check_rules(harness)
+
+
+def unit_ids(harness: Harness) -> set[str]:
+    """Return the ids of all units, those of rules as the code declares them."""
+    rules = (unit for source in harness.rule_sources.values() for unit in declared_units(source))
+    return {*(unit for unit, _ in harness.text_units()), *rules}
 
 
 def check_rules(harness: Harness) -> list[str]:

@@ -70,6 +70,17 @@ def lint_rules(filename: str, source: str) -> list[Finding]:
     return [Finding(filename, line, message) for line, message in sorted(found)]
 
 
+def declared_units(source: str) -> list[str]:
+    """Return the ids that rule code declares; none where it does not parse."""
+    try:
+        functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    calls = [call for one in functions for call in one.decorator_list if _decorator_name(call) in DECORATORS]
+    given = (word for call in calls if isinstance(call, ast.Call) for word in call.keywords if word.arg == "id")
+    return [str(word.value.value) for word in given if isinstance(word.value, ast.Constant)]
+
+
 Found = Iterator[tuple[int, str]]
 
 

@@ -93,11 +93,30 @@ def require_committed(repository: Repository, environment: str) -> None:
     Raises:
         UserError: names the file or the folder.
     """
+    require_unchanged_files(repository, environment)
+    require_present(repository, environment)
+
+
+def require_unchanged_files(repository: Repository, environment: str) -> None:
+    """Refuse to begin where a harness has changes that are not committed.
+
+    Raises:
+        UserError: names the file.
+    """
     folder = harness_folder(environment)
     if changed := repository.changed_paths(folder):
         raise UserError(f"{changed[0]} is not committed; commit or undo your changes in {folder} before a run")
+
+
+def require_present(repository: Repository, environment: str) -> None:
+    """Refuse to begin where no harness is committed.
+
+    Raises:
+        UserError: names the folder, and the command that adds it.
+    """
     if repository.harness_tree("HEAD", environment) is None:
-        raise UserError(f"there is no {folder} at HEAD; `{adding(repository.root, environment)}` adds it")
+        command = adding(repository.root, environment)
+        raise UserError(f"there is no {harness_folder(environment)} at HEAD; `{command}` adds it")
 
 
 def _enter(

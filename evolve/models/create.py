@@ -15,8 +15,9 @@ from evolve.errors import ConfigError
 from evolve.models.calls import json_object
 from evolve.models.recorded import RecordedModel, recording_file
 from evolve.models.scripted import ScriptedModel, by_turn, reply_call, reply_text
-from evolve.models.settings import ModelSettings
+from evolve.models.settings import ModelSettings, named
 from evolve.models.text_protocol import TextProtocolModel
+from evolve.named_files import read_text
 from evolve.protocols import Model, ModelRequest
 from evolve.records import Completion, Json
 
@@ -31,12 +32,13 @@ def create_model(settings: ModelSettings, *, environ: Mapping[str, str] = os.env
         environ: where keys and the user's cache folder are looked up.
 
     Raises:
-        ConfigError: an option that this kind needs is missing, or names a file that is not there.
+        ConfigError: an option that this kind needs is missing, or names a file that is not there; or a recording is of
+            another model than `id` names.
     """
     if settings.kind == "recorded":
-        return RecordedModel(recording_file(_required(settings.recording, "recording", "recorded")))
+        return _recorded(settings)
     if settings.kind == "scripted":
-        path = _required(settings.script, "script", "scripted")
+        path = named(settings.script, "script", "scripted")
         model: Model = ScriptedModel(by_turn(read_script(path)), model_id=settings.id or path.stem)
     elif settings.kind == "local":
         from evolve.models.local import LocalModel
@@ -57,15 +59,12 @@ def read_script(path: Path) -> list[Completion]:
     Raises:
         ConfigError: the file is missing or empty, or a line is neither; names the line.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise ConfigError(f"the script {path} cannot be read: {error.strerror}") from error
+    lines = read_text("model.script", path).splitlines()
     replies = [
         _reply(json_object(line), f"{path}, line {number}") for number, line in enumerate(lines, 1) if line.strip()
     ]
     if not replies:
-        raise ConfigError(f"the script {path} holds no replies")
+        raise ConfigError(f"model.script names {path}, which holds no replies")
     return replies
 
 
@@ -85,10 +84,15 @@ async def probe_protocol(model: Model) -> Literal["tools", "text", "malformed"]:
     return "tools" if any(call.tool == "echo" for call in completion.calls) else "text"
 
 
-def _required(path: Path | None, field: str, kind: str) -> Path:
-    if path is None:
-        raise ConfigError(f"model.{field} is empty: a model of kind {kind} needs the path of a file")
-    return path.expanduser()
+def _recorded(settings: ModelSettings) -> RecordedModel:
+    model = RecordedModel(recording_file(named(settings.recording, "recording", "recorded")))
+    recorded = model.fingerprint.model_id
+    if settings.id not in ("", recorded):
+        raise ConfigError(
+            f"model.id is {settings.id!r}, and {model.path.name} is a recording of {recorded}: leave model.id empty, "
+            "or ask that model with another model.kind"
+        )
+    return model
 
 
 def _reply(written: Json | None, where: str) -> Completion:

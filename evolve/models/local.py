@@ -19,8 +19,9 @@ import orjson
 
 from evolve.errors import ConfigError, ProviderError
 from evolve.models.openai import OpenAIModel, pinned_sampling
-from evolve.models.settings import ModelSettings
+from evolve.models.settings import ModelSettings, named
 from evolve.models.weights import weights_sha256
+from evolve.named_files import read_text, require_file
 from evolve.protocols import ModelRequest
 from evolve.records import Completion, Json, ModelFingerprint
 
@@ -42,9 +43,9 @@ class LocalModel:
     """
 
     def __init__(self, settings: ModelSettings, *, environ: Mapping[str, str] = os.environ) -> None:
-        self._path = _existing(settings.path, "path").resolve()
-        template = None if settings.chat_template is None else _existing(settings.chat_template, "chat_template")
-        self._template = None if template is None else template.read_text(encoding="utf-8")
+        self._path = require_file("model.path", named(settings.path, "path", "local")).resolve()
+        template = settings.chat_template
+        self._template = None if template is None else read_text("model.chat_template", template.expanduser())
         if importlib.util.find_spec(RUNTIME) is None:
             raise ConfigError(f"a local model needs the package {RUNTIME}: {INSTALL}")
         self._settings = settings
@@ -189,12 +190,3 @@ def _last_words(words: IO[bytes]) -> str:
     words.seek(0)
     lines = words.read().decode(errors="replace").splitlines()
     return " / ".join(line.strip() for line in lines[-4:]) or "it said nothing"
-
-
-def _existing(path: Path | None, field: str) -> Path:
-    if path is None:
-        raise ConfigError(f"a local model needs {field}, the path of a file")
-    path = path.expanduser()
-    if not path.is_file():
-        raise ConfigError(f"{field} names {path}, and there is no such file")
-    return path

@@ -13,6 +13,7 @@ import orjson
 
 from evolve.errors import ConfigError, UnseenRequestError, UserError
 from evolve.models.cache import request_key
+from evolve.named_files import read_bytes
 from evolve.protocols import ModelRequest
 from evolve.records import Completion, ModelFingerprint
 from evolve.resources import resource
@@ -112,9 +113,7 @@ def write_recording(
 
 def _read(path: Path) -> list[bytes]:
     try:
-        content = path.read_bytes()
+        content = read_bytes("model.recording", path)
         return (lzma.decompress(content) if path.suffix == ".xz" else content).splitlines()
-    except OSError as error:
-        raise ConfigError(f"the recording {path} cannot be read: {error.strerror}") from error
     except lzma.LZMAError as error:
         raise ConfigError(f"{path} is no recording: {error}") from error

@@ -7,7 +7,19 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field, field_validator
 
+from evolve.errors import ConfigError
 from evolve.records import Json, Record, Usage
+
+
+def named(path: Path | None, field: str, kind: str) -> Path:
+    """Return the path that a kind of model needs; `field` is its name in the settings.
+
+    Raises:
+        ConfigError: it is not set.
+    """
+    if path is None:
+        raise ConfigError(f"model.{field} is empty: a model of kind {kind} needs the path of a file")
+    return path.expanduser()
 
 
 class Price(Record):

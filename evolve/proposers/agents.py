@@ -11,11 +11,13 @@ import orjson
 from pydantic import Field, ValidationError
 
 from evolve.errors import ConfigError
+from evolve.named_files import read_text
 from evolve.proposers.proposal_file import what_is_wrong
 from evolve.records import Record, Usage
 from evolve.resources import resource
 
 SHIPPED_ROWS = "prompts/agents.toml"
+AGENTS_FILE = "proposer.agents_file"
 _MOST_TOKENS, _MOST_USD = 10**10, 10**5  # in one event
 
 
@@ -74,12 +76,14 @@ def read_rows(text: str, source: str) -> dict[str, AgentRow]:
         ConfigError: the table does not parse or a row is not valid; names the row and `source`.
     """
     try:
-        table = tomllib.loads(text)
-        return {name: AgentRow(name=name, **row) for name, row in table.get("agents", {}).items()}
+        table = tomllib.loads(text).get("agents", {})
+        return {name: AgentRow.model_validate({**row, "name": name}) for name, row in table.items()}
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{source} is not valid TOML: {error}") from error
     except ValidationError as error:
         raise ConfigError(f"{source} has a row that is not valid: {what_is_wrong(error)}") from error
+    except (AttributeError, TypeError) as error:
+        raise ConfigError(f"{source} has no tables [agents.NAME], one for each agent") from error
 
 
 def shipped_rows() -> dict[str, AgentRow]:
@@ -88,15 +92,28 @@ def shipped_rows() -> dict[str, AgentRow]:
     return read_rows(path.read_text("utf-8"), path.name)
 
 
-def find_row(name: str, more: Path | None = None) -> AgentRow:
-    """Return the row of an agent; rows of the file `more` outrank the shipped ones.
+def known_rows(more: str = "") -> dict[str, AgentRow]:
+    """Return the shipped rows and those of the file that `proposer.agents_file` names, which outrank them.
 
     Raises:
-        ConfigError: there is none of that name.
+        ConfigError: that file does not read.
     """
-    rows = shipped_rows() | (read_rows(more.read_text("utf-8"), str(more)) if more else {})
+    if not more:
+        return shipped_rows()
+    path = Path(more).expanduser()
+    return shipped_rows() | read_rows(read_text(AGENTS_FILE, path), f"{AGENTS_FILE} ({path})")
+
+
+def find_row(name: str, more: str = "") -> AgentRow:
+    """Return the row of an agent, as `known_rows` has it.
+
+    Raises:
+        ConfigError: there is none of that name, or the file does not read.
+    """
+    rows = known_rows(more)
     if name not in rows:
-        raise ConfigError(f"no coding agent is called {name!r}; there are: {', '.join(sorted(rows))}")
+        called = f"proposer.agent is {name!r}, and no coding agent is called so" if name else "proposer.agent is empty"
+        raise ConfigError(f"{called}; there are: {', '.join(sorted(rows))}")
     return rows[name]
 
 

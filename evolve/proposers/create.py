@@ -59,7 +59,7 @@ def _command(
 ) -> CommandProposer:
     settings = config.proposer
     return CommandProposer(
-        find_row(settings.agent, Path(settings.agents_file) if settings.agents_file else None),
+        find_row(settings.agent, settings.agents_file),
         environ=environ,
         transcripts=workspace.transcripts,
         model=settings.model.id if settings.model else None,
@@ -94,7 +94,10 @@ def _openai(
     settings = config.proposer
     if settings.model is None:
         raise ConfigError("proposer.kind is openai, and proposer.model is not set: name the model that writes patches")
-    model = create_model(settings.model, environ=environ)
+    try:
+        model = create_model(settings.model, environ=environ)
+    except ConfigError as error:
+        raise ConfigError(f"under proposer.model: {error}") from error
     return OpenAIProposer(
         WatchedModel(model, canaries, seen_in="a request to the proposer's model"),
         check=lambda folder: "\n".join(check_folder(folder)) or "The harness folder is fine.",

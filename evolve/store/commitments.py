@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+
 from sqlalchemy import inspect
 from sqlmodel import Session, col, select
 
+from evolve.dotted import assignments
 from evolve.errors import SealError
 from evolve.records import Json, digest_of
 from evolve.store.connection import Store
@@ -78,11 +81,17 @@ def _refuse_second_choice(session: Session, environment: str, options: Json, dig
     frozen = session.exec(select(FreezeRow).where(FreezeRow.environment == environment, col(FreezeRow.name).in_(names)))
     seen = {row.record["manifest"].get("heldout_commitment") for row in frozen} - {None}
     if made and names and (digest not in seen if seen else is_new):
-        known = ", ".join(str(row.options or "none") for row in made if not seen or row.digest in seen)
+        known = ", or ".join(_told(environment, row.options) for row in made if not seen or row.digest in seen)
         raise SealError(
-            f"the held-out tasks of {environment} were looked at already, with the options {known}; they cannot be "
-            f"chosen anew with {options or 'none'}. Restore the options, or begin a new workspace"
+            f"the held-out tasks of {environment} were looked at already, with {known}; they cannot be chosen anew "
+            f"with {_told(environment, options)}. Restore the options, or begin a new workspace"
         )
+
+
+def _told(environment: str, options: Json) -> str:
+    """Return the options of an environment as --set takes them from a shell."""
+    told = assignments({"environments": {environment: options}}) if options else ()
+    return " ".join(map(shlex.quote, told)) or "no options"
 
 
 def _entry(row: CommitmentRow) -> CommitmentEntry:

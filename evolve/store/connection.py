@@ -42,6 +42,7 @@ class Store:
 
     Raises:
         StoreError: the ledger cannot be opened, is damaged, or was written by a newer evolve.
+        ConfigError: the address means no ledger, or its driver is not installed.
     """
 
     def __init__(

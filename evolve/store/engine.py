@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 from sqlalchemy.pool import StaticPool
 from sqlmodel import Session
 
-from evolve.errors import StoreError
+from evolve.errors import ConfigError, StoreError
 from evolve.store.failures import MENDING
 from evolve.store.tables import SCHEMA_VERSION, BaitRow, InfoRow, Row
 
@@ -24,17 +24,21 @@ CANARY_KEY = "canary"
 
 
 def sqlite_path(url: str | Path) -> Path | None:
-    """Return the file that an address means, or None for a database server."""
+    """Return the file that an address means, or None for a database server.
+
+    Raises:
+        ConfigError: it is no address, or one in memory.
+    """
     if isinstance(url, Path) or "://" not in url:
         return Path(url)
     try:
         parsed = make_url(url)
-    except ArgumentError as error:
-        raise StoreError(f"{url!r} is no database address; write sqlite:///file or postgresql://...") from error
+    except (ArgumentError, ValueError) as error:  # neither is told: they may quote a password
+        raise ConfigError("ledger.url is no database address; write sqlite:///FILE or postgresql://...") from error
     if parsed.get_backend_name() != "sqlite":
         return None
     if not parsed.database or parsed.database == ":memory:":
-        raise StoreError("a ledger in memory would forget everything; write sqlite:///file")
+        raise ConfigError("ledger.url: a ledger in memory would forget everything; write sqlite:///FILE")
     return Path(parsed.database)
 
 
@@ -137,7 +141,7 @@ def open_server(url: str, is_read_only: bool) -> Engine:
     """Open a ledger in a database server, its tables made first where they are missing.
 
     Raises:
-        StoreError: the driver is not installed.
+        ConfigError: the driver is not installed.
     """
     parsed = make_url(url)
     if parsed.drivername == "postgresql":
@@ -145,8 +149,8 @@ def open_server(url: str, is_read_only: bool) -> Engine:
     try:
         engine = create_engine(parsed)
     except (ImportError, NoSuchModuleError) as error:
-        hint = "`pip install evolve-harness[postgresql]` brings the driver for PostgreSQL"
-        raise StoreError(f"no driver for {parsed.drivername}; {hint}") from error
+        hint = "pip install 'evolve-harness[postgresql]' brings the driver for postgresql://"
+        raise ConfigError(f"ledger.url: no driver for {parsed.drivername}; {hint}") from error
     if not is_read_only:
         _create_tables(engine)
     return engine

@@ -68,6 +68,20 @@ def test_what_a_run_lacks_is_told_before_it_is_on_record(evolve, workspace):
     assert (ended.returncode, "EVOLVE_MODEL__ID" in ended.stderr) == (2, True), ended.stderr
 
 
+def test_a_file_of_agents_that_does_not_read_is_refused_everywhere(evolve, workspace):
+    """A run ends with 2 and nothing on record; plan, dry run and doctor name key and path too."""
+    words = ("-C", workspace, "--config", workspace / "my.toml", "--set", "proposer.kind=command")
+    absent = (*words, "--set", "proposer.agent=codex", "--set", f"proposer.agents_file={workspace / 'absent.toml'}")
+    told = f"proposer.agents_file names {workspace / 'absent.toml'}, and there is no such file"
+    assert_refused(evolve("run", *absent), 2, told)
+    for command in (("plan",), ("run", "--dry-run")):
+        assert evolve(*command, *absent, "--json").document["refusals"] == [told]
+    doctor = evolve("doctor", *absent, "--json")
+    assert doctor.code == 2
+    assert told in [finding["detail"] for finding in doctor.document["findings"] if finding["blocks"]]
+    assert evolve("runs", "list", "-C", workspace, "--json").document["runs"] == []
+
+
 def test_a_folder_that_cannot_be_made_is_the_users_error(evolve, tmp_path):
     """Below a file there is no folder; init and demo say so."""
     (tmp_path / "file").write_text("x")

@@ -14,6 +14,10 @@ from typing import Any
 
 import pytest
 
+from evolve.config import load_config
+from evolve.demonstration import demo_config, demo_settings
+from evolve.workspace import Workspace
+
 
 @dataclass(frozen=True)
 class Played:
@@ -87,6 +91,34 @@ def test_the_demo_can_be_done_step_by_step(played: Played, evolve, tmp_path: Pat
     assert evolve("freeze", "service_desk", "--name", "again", *settings).code == 0
 
 
+def test_another_model_than_the_recorded_one_is_refused_before_anything_is_written(played: Played, evolve) -> None:
+    """Neither a run nor a look at held-out tasks begins under the name of a model that was not recorded."""
+    options = ("-C", played.workspace, "--config", played.workspace / "service_desk.toml", "--set", "model.id=large")
+    told = "model.id is 'large', and service_desk.jsonl.xz is a recording of"
+    before = [evolve(noun, "list", "-C", played.workspace).out for noun in ("runs", "candidates")]
+    for command in (("run",), ("evaluate", "demo"), ("evaluate", "demo", "--dry-run")):
+        ended = evolve(*command, *options)
+        assert (ended.code, told in ended.err) == (2, True)
+    assert told in evolve("plan", *options).out
+    assert [evolve(noun, "list", "-C", played.workspace).out for noun in ("runs", "candidates")] == before
+    looks = evolve("evaluate", "demo", *options[:-2], "--dry-run", "--json").document["looks"]
+    assert len(looks) == 1
+
+
+@pytest.mark.parametrize("environment", ["household", "service_desk"])
+def test_the_settings_of_the_demo_begin_with_what_they_are(tmp_path: Path, environment: str) -> None:
+    """The comment stands first, then the version of the form and the environment; they read as the demo's do."""
+    text = demo_settings(environment)
+    (tmp_path / "evolve.toml").write_text(text)
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert text.startswith(f"# What `evolve demo` runs on {environment}.")
+    assert lines[:2] == ["schema_version = 1", f'environment = "{environment}"']
+    mine = load_config(tmp_path).config
+    assert mine == demo_config(Workspace(tmp_path), environment, model_path=None, environ={}).config
+    (tmp_path / "evolve.toml").unlink()
+    assert mine == demo_config(Workspace(tmp_path), environment, model_path=None, environ={}).config
+
+
 def test_a_demo_that_was_stopped_goes_on_as_a_run(played: Played, evolve, tmp_path: Path) -> None:
     """Ctrl-C says how, and the run needs none of the demo's settings again to come to the same candidate.
 
@@ -125,7 +157,7 @@ def test_only_what_was_recorded_can_be_had_recorded(evolve, tmp_path: Path, word
 
 
 @pytest.mark.parametrize(
-    ("flags", "words"), [((), "--model goes with --live"), (("--live",), "absent.gguf: no such file")]
+    ("flags", "words"), [((), "--model goes with --live"), (("--live",), "absent.gguf, and there is no such file")]
 )
 def test_a_model_that_cannot_be_asked_is_told_before_anything_is_made(evolve, tmp_path: Path, flags, words) -> None:
     """A model without --live is not passed over in silence, and a missing file is named; no workspace is made."""

@@ -149,7 +149,7 @@ def test_frozen_version_is_evaluated_and_each_look_is_told(evolve, workspace):
     assert "1 look at these held-out tasks so far" in second.err
     assert "look 2 with this harness; 1 look made before" in second.out
     assert "base" in second.out
-    other, words = (*config, "--set", "environments.household.heldout=2"), "were looked at already, with the options"
+    other, words = (*config, "--set", "environments.household.heldout=2"), "environments.household.heldout=2. Restore"
     for command in (("freeze", "household", "--name", "v2"), ("evaluate", "v1"), ("run", "--iterations", "1")):
         refused = evolve(*command, *other)
         assert (refused.code, words in refused.err) == (2, True)

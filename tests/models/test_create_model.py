@@ -37,6 +37,14 @@ def test_recorded_kind_keeps_its_own_protocol(tmp_path: Path) -> None:
     write_recording(tmp_path / "r.jsonl.xz", fingerprint, [], "empty")
     settings = ModelSettings(kind="recorded", recording=tmp_path / "r.jsonl.xz", protocol="text")
     assert create_model(settings).fingerprint == fingerprint
+    assert create_model(settings.model_copy(update={"id": "tiny"})).fingerprint == fingerprint
+
+
+def test_a_recording_of_another_model_than_the_named_one_is_refused(tmp_path: Path) -> None:
+    """What was recorded of one model is not told as what another one says."""
+    write_recording(tmp_path / "r.jsonl", ScriptedModel([], model_id="tiny").fingerprint, [], "empty")
+    with pytest.raises(ConfigError, match=r"model\.id is 'large', and r\.jsonl is a recording of tiny"):
+        create_model(ModelSettings(kind="recorded", recording=tmp_path / "r.jsonl", id="large"))
 
 
 def test_scripted_kind_reads_a_script(tmp_path: Path) -> None:
@@ -60,14 +68,19 @@ def test_scripted_kind_reads_a_script(tmp_path: Path) -> None:
         ({"kind": "recorded", "recording": "absent.jsonl"}, "absent.jsonl"),
         ({"kind": "scripted"}, "model.script"),
         ({"kind": "scripted", "script": "absent.jsonl"}, "absent.jsonl"),
-        ({"kind": "local"}, "path"),
-        ({"kind": "local", "path": "absent.gguf"}, "absent.gguf"),
+        ({"kind": "local"}, "model.path"),
+        ({"kind": "local", "path": "absent.gguf"}, "model.path names absent.gguf, and there is no such file"),
+        ({"kind": "local", "path": __file__, "chat_template": "absent.jinja"}, "model.chat_template names absent"),
+        ({"kind": "local", "path": "."}, "model.path names ., which is a folder"),
+        ({"kind": "scripted", "script": "."}, "model.script names ., which is a folder"),
+        ({"kind": "recorded", "recording": "."}, "model.recording names ., which is a folder"),
     ],
 )
 def test_missing_options_are_named(fields: dict[str, Any], words: str) -> None:
     """What a kind needs and did not get is a configuration error that names it."""
-    with pytest.raises(ConfigError, match=words):
+    with pytest.raises(ConfigError) as caught:
         create_model(ModelSettings.model_validate(fields))
+    assert words in str(caught.value)
 
 
 @pytest.mark.parametrize(("lines", "words"), [("", "no replies"), ('{"text": "a"}\n{"say": 1}\n', "line 2")])

@@ -90,7 +90,7 @@ def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
 
 def test_missing_or_damaged_file_is_refused(tmp_path: Path) -> None:
     """A recording that is not there, or whose compression is broken, is a configuration error that names it."""
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(ConfigError, match=r"model\.recording names .*, and there is no such file"):
         RecordedModel(tmp_path / "absent.jsonl.xz")
     path = record(tmp_path)
     path.write_bytes(path.read_bytes()[:-8])

@@ -80,8 +80,8 @@ def test_own_rows_outrank_the_shipped_ones(tmp_path: Path) -> None:
     """A file of the user's adds agents and replaces rows of the same name."""
     own = tmp_path / "agents.toml"
     own.write_text('[agents.codex]\ntitle = "Mine"\nprogram = "x"\ninstall = "make"\nargv = ["{prompt}"]')
-    assert find_row("codex", own).title == "Mine"
-    assert find_row("claude", own).title == "Claude Code"
+    assert find_row("codex", str(own)).title == "Mine"
+    assert find_row("claude", str(own)).title == "Claude Code"
 
 
 def test_a_wrong_row_or_name_is_said_plainly() -> None:
@@ -92,3 +92,17 @@ def test_a_wrong_row_or_name_is_said_plainly() -> None:
         read_rows('[agents.x]\ntitle = "X"', "mine.toml")
     with pytest.raises(ConfigError, match="claude, codex, opencode"):
         find_row("cursor")
+    with pytest.raises(ConfigError, match=r"no tables \[agents\.NAME\]"):
+        read_rows("agents = 3", "mine.toml")
+
+
+def test_a_file_of_rows_that_does_not_read_is_named_with_its_key(tmp_path: Path) -> None:
+    """Absent, a folder, not UTF-8, no TOML: each is a configuration error that says so."""
+    (tmp_path / "latin.toml").write_bytes(b"# caf\xe9\n")
+    (tmp_path / "broken.toml").write_text("[agents")
+    wrong = {"absent": "no such file", ".": "is a folder", "latin": "not UTF-8 (byte 5)", "broken": "not valid TOML"}
+    for name, words in wrong.items():
+        path = tmp_path / (name if name == "." else f"{name}.toml")
+        with pytest.raises(ConfigError) as caught:
+            find_row("codex", str(path))
+        assert all(part in str(caught.value) for part in ("proposer.agents_file", str(path), words))
