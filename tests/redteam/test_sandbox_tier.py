@@ -15,6 +15,7 @@ from evolve.canaries import Canaries
 from evolve.cli.candidate_text import _sandbox_lines
 from evolve.config import load_config
 from evolve.doctor.agents import proposer_sandbox
+from evolve.doctor.refusals import refusals
 from evolve.errors import ConfigError
 from evolve.proposers.command import CommandProposer
 from evolve.proposers.create import create_proposer
@@ -133,10 +134,11 @@ def test_review_and_doctor_say_it(enclosure: Enclosure, tmp_path: Path) -> None:
     assert _sandbox_lines("") == []
     config = load_config(None, assignments=(*COMMAND, "proposer.sandbox=required")).config
     missing = proposer_sandbox(config, {"PATH": str(tmp_path)})
-    assert missing.blocks
+    assert missing.name in {one.about for one in refusals(Workspace(tmp_path), config, {"PATH": str(tmp_path)})}
     assert missing.detail.startswith("UNPROTECTED")
     assert "bubblewrap" in missing.mend
     assert proposer_sandbox(config, os.environ).status == "ok"  # the control
+    assert missing.name not in {one.about for one in refusals(Workspace(tmp_path), config, os.environ)}
 
 
 def test_off_does_not_look() -> None:
