@@ -127,7 +127,8 @@ class Rollout:
                 raise CanaryFound(str(found), arm=job.arm) from found
             done[name] = episode
             self._progress.report(Finished(purpose, episode))
-            self._check_error_share(done, total)
+            if episode.status == "error":
+                self._check_error_share(done, total)
 
     async def _play_with_retries(self, name: str, job: Job) -> Episode:
         failure: Exception | None = None

@@ -44,7 +44,7 @@ class Channel:
         self._expected.cancel()  # nothing is expected yet
         self.broken: Broken | None = None
         connection.setblocking(False)
-        self._loop.add_reader(connection, self._receive)
+        self._loop.add_reader(connection.fileno(), self._receive)  # asked by a socket, it describes that in words first
 
     async def ask(self, line: bytes, timeout_s: float) -> bytes:
         """Send a line and return the answer.
