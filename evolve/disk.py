@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 FULL = "the disk is full; free some space and run again, what was recorded is kept"
 
@@ -78,3 +78,12 @@ def replace_file(path: Path, text: str) -> None:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
         raise
+
+
+def in_the_way(root: Path, path: str) -> str:
+    """Return the file or link at a path or in place of one of its folders; "" where a file can be written."""
+    folders = [str(parent) for parent in PurePosixPath(path).parents][-2::-1]
+    for folder in folders:
+        if os.path.lexists(root / folder) and (not (root / folder).is_dir() or (root / folder).is_symlink()):
+            return folder
+    return path if os.path.lexists(root / path) else ""

@@ -8,8 +8,9 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
+from evolve.disk import in_the_way
 from evolve.errors import UserError
 from evolve.harness.artifact import read_folder
 from evolve.lock import alone_in
@@ -236,18 +237,9 @@ def _refuse_workspace(root: Path) -> None:
 
 
 def _refuse_taken(root: Path, files: Iterable[str]) -> None:
-    taken = sorted(name for name in (_in_the_way(root, path) for path in files) if name)
+    taken = sorted(name for name in (in_the_way(root, path) for path in files) if name)
     if taken:
         raise UserError(f"{root} holds {taken[0]} already; move it away first, or name another folder")
-
-
-def _in_the_way(root: Path, path: str) -> str:
-    """Return the file or link at a path or in place of one of its folders; "" where a file can be written."""
-    folders = [str(parent) for parent in PurePosixPath(path).parents][-2::-1]
-    for folder in folders:
-        if os.path.lexists(root / folder) and (not (root / folder).is_dir() or (root / folder).is_symlink()):
-            return folder
-    return path if os.path.lexists(root / path) else ""
 
 
 def _commit_alone(repository: Repository, paths: Sequence[str], date: datetime) -> None:

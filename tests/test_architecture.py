@@ -63,11 +63,11 @@ STARTERS = ("subprocess.Popen", "asyncio.create_subprocess_exec", "self._reposit
 def test_programs_that_are_started_are_in_sessions_of_their_own() -> None:
     """A terminal's Ctrl-C goes to all of its session: a worker, a server or a git that died of it would be a result."""
     calls = [
-        (ast.unparse(node.func), f"{module}:{node.lineno}", {keyword.arg for keyword in node.keywords})
+        (ast.unparse(node.func), f"{module}:{node.lineno}", {f"{k.arg}={ast.unparse(k.value)}" for k in node.keywords})
         for module in modules()
         for node in ast.walk(tree_of(module))
         if isinstance(node, ast.Call)
     ]
     started = [call for call in calls if call[0] in STARTERS]
-    assert [place for _, place, keywords in started if "start_new_session" not in keywords] == []
+    assert [place for _, place, keywords in started if "start_new_session=True" not in keywords] == []
     assert {name for name, _, _ in started} == set(STARTERS)

@@ -19,8 +19,10 @@ OURS = b"# ours\n/.evolve/\n.env\n"
         (b"*.log\r\n", b"# ours\r\n/.evolve/\r\n.env\r\n"),
         (b".env\r\n/.evolve/", b""),
         (b"\xff\n # .env\n", OURS),
+        (b".env\n/.evolve/\n!.env\n", OURS),
+        (b"!.env\n/.evolve/\n.env\n", b""),
     ],
-    ids=["none", "others", "no last line end", "some", "line ends of Windows", "all", "no UTF-8"],
+    ids=["none", "others", "no last line end", "some", "line ends of Windows", "all", "no UTF-8", "excepted", "again"],
 )
 def test_only_lines_that_lack_are_appended(theirs: bytes, appended: bytes) -> None:
     """They stand below our comment, in the user's line ends; where none lacks nothing is appended."""

@@ -15,6 +15,7 @@ def main() -> None:
         from evolve.cli.exits import run_command
 
         code = run_command(sys.argv[1:])
-    except KeyboardInterrupt:
+    except KeyboardInterrupt:  # before anything could begin
+        print("evolve: interrupted", file=sys.stderr)
         code = 130
     sys.exit(code)

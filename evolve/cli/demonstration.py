@@ -15,6 +15,7 @@ from evolve.cli.output import say, table
 from evolve.cli.place import wait_for
 from evolve.demonstration import (
     ENVIRONMENTS,
+    VERSION_NAME,
     ArmDocument,
     DemoDocument,
     EnvironmentDocument,
@@ -111,7 +112,8 @@ def _one_environment(
         where = f"-C {shlex.quote(str(workspace.root))}"
         raise Interrupted(
             f"stopped; what was recorded is kept: `evolve runs list {where}`. An unfinished run goes on with "
-            f"`evolve run --resume {where}`; a demo begins anew with `evolve demo`"
+            f"`evolve run --resume {where}`, a version that was frozen is evaluated by `evolve evaluate {VERSION_NAME} "
+            f"--config {shlex.quote(str(workspace.root / settings_file(name)))} {where}`; `evolve demo` begins anew"
         ) from error
 
 

@@ -30,7 +30,6 @@ def run_command(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     try:
-        _require_a_folder()
         from evolve.cli.app import command
 
         command()(list(arguments), prog_name="evolve")
@@ -39,6 +38,7 @@ def _run(arguments: Sequence[str]) -> int:
             print(f"evolve: {explain(KeyboardInterrupt())}", file=sys.stderr)
         return _code_of(end)
     except (Exception, KeyboardInterrupt) as error:
+        error = _of_a_lost_folder() if isinstance(error, FileNotFoundError) and not _is_somewhere() else error
         print(f"evolve: {explain(error)}", file=sys.stderr)
         if os.environ.get(DEBUG):
             traceback.print_exception(error)
@@ -83,11 +83,15 @@ def _fill_closed_streams() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  for as long as the process lives
 
 
-def _require_a_folder() -> None:
+def _is_somewhere() -> bool:
     try:
-        os.getcwd()
+        return bool(os.getcwd())
     except FileNotFoundError:
-        raise UserError("the current folder was deleted; `cd` to one that is there") from None
+        return False
+
+
+def _of_a_lost_folder() -> UserError:
+    return UserError("the current folder was deleted; `cd` to one that is there")
 
 
 def exit_code(error: BaseException) -> int:

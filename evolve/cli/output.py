@@ -20,7 +20,8 @@ _DIFF_COLOURS = {"+": "32", "-": "31", "@": "36"}
 def show(document: Json, text: str, *, as_json: bool) -> None:
     """Print a result."""
     whole = {"schema_version": SCHEMA_VERSION, **document}
-    _write(json.dumps(whole, indent=2, ensure_ascii=False) if as_json else visible(text))
+    is_any_letter = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "") == "utf8"
+    _write(json.dumps(whole, indent=2, ensure_ascii=not is_any_letter) if as_json else visible(text))
 
 
 def say(text: str) -> None:

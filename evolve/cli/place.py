@@ -19,6 +19,7 @@ from evolve.store import Ledger
 from evolve.workspace import Workspace, find_workspace
 
 T = TypeVar("T")
+LEDGER_VARIABLE = "EVOLVE_LEDGER__URL"
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,12 @@ class Place:
         """Return the command line of a further command at this place.
 
         Args:
-            is_told: with the --config and --set of this one; without, by what the workspace says.
+            is_told: with the --config and --set of this one; without, by what the workspace says. A ledger that
+                the workspace does not name is left to be filled in: its URL may hold a password.
         """
-        return shlex.join(["evolve", *words, *self.named, *(self.settings if is_told else ())])
+        line = shlex.join(["evolve", *words, *self.named, *(self.settings if is_told else ())])
+        by_itself = (None, str(self.workspace.config_file), LEDGER_VARIABLE)
+        return line if self.sources.get("ledger.url") in by_itself else f"{LEDGER_VARIABLE}=… {line}"
 
     def now(self) -> datetime:
         """Return the time that is written into commits and rows."""
@@ -79,6 +83,7 @@ def find_place(
         only=only,
     )
     named = ("-C", str(start)) if start else ()
+    assignments = [one for one in assignments or () if not one.strip().startswith("ledger")]
     settings = [
         *(["--config", str(file)] if file else []),
         *(part for one in assignments or () for part in ("--set", one)),

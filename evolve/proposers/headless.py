@@ -80,8 +80,11 @@ async def run_headless(
 
 
 async def _start(argv: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> asyncio.subprocess.Process:
-    """Start a program as the head of a process group of its own, with nothing to read. It ends with this process."""
-    tethered = [sys.executable, "-IS", tether.__file__, str(os.getpid()), *argv]
+    """Start a program as the head of a process group of its own, with nothing to read.
+
+    On Linux it ends with this process; what it started itself may not.
+    """
+    tethered = [sys.executable, "-IS", tether.__file__, str(os.getpid()), environ.get("LC_CTYPE", ""), *argv]
     return await asyncio.create_subprocess_exec(
         *tethered,
         cwd=cwd,

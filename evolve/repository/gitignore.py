@@ -41,8 +41,12 @@ def extend_gitignore(file: Path, ours: bytes) -> None:
 
 
 def missing_lines(theirs: bytes, ours: bytes) -> bytes:
-    """Return what makes a .gitignore complete when it is appended: our comment and each line that is not there."""
-    known = {line.rstrip() for line in theirs.splitlines()}
+    """Return what makes a .gitignore complete when it is appended: our comment and each line that is not there.
+
+    Where a line takes exceptions from those before it, ours come again after it.
+    """
+    _, exception, after = (b"\n" + theirs).rpartition(b"\n!")
+    known = {line.rstrip() for line in after.splitlines()[bool(exception) :]}
     lines = [line for line in ours.splitlines() if line.startswith(b"#") or line not in known]
     if all(line.startswith(b"#") for line in lines):
         return b""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 
+from evolve.disk import in_the_way
 from evolve.errors import RepositoryError
 from evolve.records import Candidate
 from evolve.repository.names import harness_folder
@@ -113,9 +114,9 @@ def add_folders(
 def _refuse_ignored(repository: Repository, paths: Iterable[str]) -> None:
     """Refuse to write over files that git does not speak of as changes."""
     for path in paths:
-        if (repository.root / path).exists():
+        if lying := in_the_way(repository.root, path):
             raise RepositoryError(
-                f"{path} is there and git ignores it; `git add --force` and commit it, or move it away"
+                f"{lying} is there and git ignores it; `git add --force` and commit it, or move it away"
             )
 
 

@@ -1,6 +1,7 @@
 """Errors to exit codes and to one line; what is printed cannot drive a terminal."""
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -70,7 +71,8 @@ def test_reader_that_goes_away_is_no_error(workspace):
 
 def test_ctrl_c_says_a_word_in_any_command():
     """Where no run is under way too: one line, and 130."""
-    process = subprocess.Popen([sys.executable, "-m", "evolve", "selftest"], stderr=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", "evolve", "selftest", "--runs", "100000"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     time.sleep(2)
     process.send_signal(signal.SIGINT)
     said = process.communicate()[1]
@@ -78,12 +80,13 @@ def test_ctrl_c_says_a_word_in_any_command():
     assert "Traceback" not in said
 
 
-def test_a_current_folder_that_is_gone_is_told(tmp_path):
+def test_a_current_folder_that_is_gone_is_told(workspace, tmp_path):
     """It is no fault of evolve, and the way out is named."""
-    (tmp_path / "gone").mkdir()
-    command = f"cd {tmp_path}/gone && rmdir ../gone && {sys.executable} -m evolve runs list"
-    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    command = f"mkdir {tmp_path}/gone && cd {tmp_path}/gone && rmdir ../gone && {sys.executable} -m evolve"
+    ended = subprocess.run(["bash", "-c", f"{command} runs list"], capture_output=True, text=True, check=False)
     assert (ended.returncode, "the current folder was deleted" in ended.stderr) == (2, True), ended.stderr
+    named = subprocess.run(["bash", "-c", f"{command} runs list -C {workspace}"], check=False)
+    assert named.returncode == 0
 
 
 def test_a_letter_that_standard_output_cannot_hold_is_no_fault(workspace):
@@ -92,6 +95,8 @@ def test_a_letter_that_standard_output_cannot_hold_is_no_fault(workspace):
     command = [sys.executable, "-m", "evolve", "config", "show", "-C", workspace, "--set", "model.id=caf\u00e9"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
     assert (ended.returncode, "caf\\xe9" in ended.stdout) == (0, True), ended.stderr
+    ended = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True, env=environ)
+    assert json.loads(ended.stdout)["values"]["model.id"]["value"] == "caf\u00e9"
 
 
 def test_a_workspace_whose_path_is_no_text_is_refused(evolve, tmp_path):

@@ -88,10 +88,26 @@ def test_harness_that_is_not_committed_is_not_written_over(evolve, desk, is_igno
     (desk / ".git/info/exclude").write_text("household\n" if is_ignored else "")
     before = state(desk)
     ended = evolve("init", desk, "--env", "tau2_retail", "--env", "household")
-    assert (ended.code, "commit" in ended.err) == (2, True)
-    assert "harness_artifacts/household/harness.toml" in ended.err
+    told = (
+        "harness.toml is there and git ignores it"
+        if is_ignored
+        else "has uncommitted changes (harness_artifacts/household/harness.toml)"
+    )
+    assert (ended.code, told in ended.err) == (2, True), ended.err
     assert mine.read_text() == "mine"
     assert state(desk) == before
+
+
+@pytest.mark.parametrize("is_link", [False, True], ids=["file", "link"])
+def test_what_lies_in_place_of_a_folder_is_not_written_over(evolve, desk, is_link):
+    """An ignored file or link where the harness folder would be is the user's too."""
+    mine = desk / "harness_artifacts/household"
+    mine.symlink_to("../nowhere") if is_link else mine.write_text("mine")
+    (desk / ".git/info/exclude").write_text("household\n")
+    before = state(desk)
+    ended = evolve("init", desk, "--env", "household")
+    assert (ended.code, "harness_artifacts/household is there and git ignores it" in ended.err) == (2, True), ended.err
+    assert (mine.is_symlink(), state(desk)) == (is_link, before)
 
 
 def test_folder_with_another_evolve_toml_stays_as_it_is(evolve, tmp_path):

@@ -187,6 +187,14 @@ def test_a_version_without_held_out_data_is_told_to_be_of_no_use(tmp_path):
     assert "`evolve evaluate v1 --env e -C 'a b' --set x=1`" in frozen_text(place, sealed)
 
 
+def test_a_next_command_leaves_the_ledgers_url_to_be_filled_in(evolve, workspace):
+    """A password may stand in it; where the command line brought it, the next one needs it."""
+    url = f"sqlite:///{workspace}/mine.sqlite?timeout=7"
+    ended = evolve("freeze", "household", "--name", "v1", "-C", workspace, "--set", f"ledger.url={url}")
+    assert (ended.code, "timeout=7" in ended.out) == (0, False), ended.err
+    assert f"`EVOLVE_LEDGER__URL=… evolve evaluate v1 --env household -C {workspace}`" in ended.out
+
+
 def test_unknown_version_and_wrong_name_are_refused(evolve, workspace):
     """What was not frozen cannot be evaluated, a bad name cannot be frozen, an unknown environment neither."""
     assert evolve("evaluate", "v9", "-C", workspace, "--config", workspace / "my.toml").code == 2

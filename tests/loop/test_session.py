@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -164,6 +166,24 @@ def test_what_a_killed_run_left_half_made_is_made_anew(workspace: Workspace) -> 
     (tree / "harness_artifacts" / "household" / "harness.toml").unlink()
     assert small_run.run(workspace, "iterations=1", resume="").entry.status is RunStatus.DONE
     assert not tree.exists()
+
+
+@pytest.mark.parametrize("is_ignored", [False, True])
+def test_a_terminal_that_is_closed_ends_a_run_unless_that_is_ignored(workspace: Workspace, is_ignored: bool) -> None:
+    """It is asked to stop as by Ctrl-C; under nohup it goes on."""
+    from evolve.loop.session import stop_signals
+
+    async def story() -> bool:
+        async with stop_signals(workspace, small_run.Notes()) as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            await asyncio.sleep(0.05)
+            return stop.is_set()
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN if is_ignored else signal.SIG_DFL)
+    try:
+        assert asyncio.run(story()) is not is_ignored
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_the_signals_are_those_of_the_caller_again_afterwards(workspace: Workspace) -> None:

@@ -1,4 +1,4 @@
-"""Programs that nobody watches, when evolve is paused or killed beside them."""
+"""Programs that nobody watches: what they are given, and what becomes of them when evolve is paused or killed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from evolve.proposers.headless import Finished, run_headless
-from evolve.proposers.sandbox.enclosure import private_folder
+from evolve.proposers.sandbox.scratch import private_folder
 
 HEADLESS = """
 import asyncio, sys
@@ -59,17 +59,52 @@ def test_a_program_that_ended_while_evolve_was_paused_is_no_timeout(tmp_path: Pa
     assert (ended.exit_code, ended.is_timeout) == (0, False)
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_a_program_gets_the_signals_and_variables_that_it_was_given(tmp_path: Path) -> None:
+    """A pipe whose reader is gone ends its writer, as in a shell; no variable is added."""
+    said: list[bytes] = []
+
+    async def story() -> Finished:
+        script = "grep SigIgn /proc/self/status; env"
+        where = {"cwd": tmp_path, "transcript": tmp_path / "t.txt", "environ": {"PATH": os.environ["PATH"], "A": "1"}}
+        return await run_headless(["bash", "-c", script], timeout_s=20, secrets=(), on_line=said.append, **where)
+
+    assert asyncio.run(story()).exit_code == 0
+    lines = {line.decode().strip() for line in said if line}
+    by_bash = {f"PWD={tmp_path}", "SHLVL=0", "SHLVL=1", "_=/usr/bin/env", "_=/bin/env"}
+    assert lines - by_bash == {"SigIgn:\t0000000000000000", f"PATH={os.environ['PATH']}", "A=1"}
+
+
+def test_a_program_that_cannot_be_run_is_named_in_one_line(tmp_path: Path) -> None:
+    """Its interpreter is missing: no traceback of ours stands in the transcript."""
+    agent = tmp_path / "agent"
+    agent.write_text("#!/nowhere/at/all\n")
+    agent.chmod(0o755)
+    where = {"cwd": tmp_path, "environ": {}, "transcript": tmp_path / "t.txt"}
+    ended = asyncio.run(run_headless([str(agent)], timeout_s=20, secrets=(), on_line=print, **where))
+    assert (ended.exit_code, ended.last_line) == (126, f"{agent} cannot be started: No such file or directory")
+    assert "Traceback" not in (tmp_path / "t.txt").read_text()
+
+
 def test_a_private_folder_that_a_killed_evolve_left_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A copied login may lie in it; the folder of an evolve that runs stays."""
+    """A copied login may lie in it, and folders that cannot be written; one that is in use stays, and so do links."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    gone = subprocess.Popen(["true"])
-    gone.wait()
-    left, mine, other = (tmp_path / f"agent-{name}" for name in (f"{gone.pid}-x", f"{os.getpid()}-y", "notes"))
-    for folder in (left, mine, other):
-        folder.mkdir()
-        (folder / "login.json").write_text("{}")
-    with private_folder("agent-") as folder:
-        assert sorted(tmp_path.iterdir()) == sorted([mine, other, folder])
+    left, young = tmp_path / "agent-left", tmp_path / "agent-young"
+    for folder in (left, young):
+        (folder / "cache").mkdir(parents=True)
+        (folder / "cache" / "login.json").write_text("{}")
+    (left / "cache").chmod(0o555)
+    (tmp_path / "agent-dangling").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "agent-link").symlink_to(tmp_path / "mine")
+    (tmp_path / "mine").mkdir()
+    with private_folder("agent-") as used:
+        for folder in (left, used, tmp_path / "mine"):
+            os.utime(folder, (0, 0))
+        with private_folder("agent-") as folder:
+            assert set(tmp_path.glob("agent-*")) == {
+                *(young, used, folder, tmp_path / "agent-dangling", tmp_path / "agent-link")
+            }
+    assert (tmp_path / "mine").is_dir()
 
 
 def is_running(process: int) -> bool:

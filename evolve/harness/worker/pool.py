@@ -203,7 +203,7 @@ class WorkerPool:
 
     async def _is_orphaned(self, zygote: Zygote) -> bool:
         """Tell whether a worker died of its zygote's end; rules that are shut in cannot have brought that about."""
-        return self.tier != "rlimits" and not await self._is_usable(zygote)
+        return self.tier in ("seccomp", "seccomp+landlock") and not await self._is_usable(zygote)
 
     async def _living_zygote(self) -> Zygote:
         async with self._restart:

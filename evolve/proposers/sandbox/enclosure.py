@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from evolve.proposers.sandbox import kit
 from evolve.proposers.sandbox.gateway import Gateway, hosts_of_addresses
 from evolve.proposers.sandbox.installed import places_of
 from evolve.proposers.sandbox.room import OPEN_NETWORK, Room, Sandbox
+from evolve.proposers.sandbox.scratch import private_folder
 from evolve.protocols import Assignment
 
 _OF_THE_HOST = ("TMPDIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
@@ -107,27 +107,6 @@ class Enclosure:
                 entrance = (str(kit.interpreter()), kit.ISOLATED, str(kit.SCRIPTS / "entrance.py"), str(door))
                 shown = replace(room, restored=(*room.restored, folder))
                 yield Entered(self.sandbox, shown, entrance, environ, gateway.refused)
-
-
-@contextmanager
-def private_folder(prefix: str) -> Iterator[Path]:
-    """Give a private folder; whatever an agent left in it goes with it, and so do those that a killed evolve left."""
-    for left in Path(tempfile.gettempdir()).glob(f"{prefix}*-*"):
-        if left.stat().st_uid == os.getuid() and not _is_running(left.name.removeprefix(prefix).partition("-")[0]):
-            shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=f"{prefix}{os.getpid()}-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder).resolve()
-
-
-def _is_running(process: str) -> bool:
-    """Tell whether a process of that number runs; a name that holds none is somebody's who runs."""
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return False
-    except (ValueError, OSError):
-        return True
-    return True
 
 
 def _user_home(environ: Mapping[str, str]) -> Path:

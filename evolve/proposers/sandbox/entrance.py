@@ -7,6 +7,7 @@ standard library only: nothing else need be there.
 """
 
 import os
+import signal
 import socket
 import sys
 import threading
@@ -23,6 +24,8 @@ def main(gateway: str, command: list[str]) -> None:
         _serve(door, gateway)
     door.close()
     environ = {name: value for name, value in os.environ.items() if name.lower() != "no_proxy"}
+    for ignored_by_python in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(ignored_by_python, signal.SIG_DFL)
     os.execve(command[0], command, environ | dict.fromkeys(_PROXIES, address))  # noqa: S606  no shell is wanted
 
 
