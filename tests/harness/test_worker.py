@@ -357,28 +357,43 @@ def test_a_worker_killed_in_mid_call_is_a_crash_for_that_call_only():
     run(telling())
 
 
-def test_a_dead_zygote_is_replaced():
+@pytest.mark.parametrize("layers", [Layers.NONE, Layers.ALL], ids=["open", "shut in"])
+def test_a_dead_zygote_is_replaced(layers):
     """Its workers die with it; the next episode gets a new zygote, and nothing is left over.
 
-    Where rules are shut in, none of them did it: no fault is recorded, and the episode is to be played again.
+    Where rules are shut in none of them did it, and the episode is to be played again. Else it is a crash, for one may
+    have done it to escape its verdict.
     """
 
     async def telling():
-        async with WorkerPool(minimum_tier="rlimits") as pool:
+        async with WorkerPool(minimum_tier="rlimits", layers=layers) as pool:
             worker = await pool.start_episode({"action.py": HEAD + STOCK}, OPENING)
             first = pool.zygote_process_id
-            os.kill(first, signal.SIGKILL)
-            for _ in range(300):
-                if _runs(first):
-                    await asyncio.sleep(0.01)
-            if pool.tier == "rlimits":
-                assert (await ask_one(worker, "action.stock")).fault == "crashed"
-            else:
+            _end(first)
+            if pool.tier.startswith("seccomp"):
                 with pytest.raises(WorkerError, match="from outside"):
                     await ask_one(worker, "action.stock")
+            else:
+                assert (await ask_one(worker, "action.stock")).fault == "crashed"
             again = await pool.start_episode({"action.py": HEAD + STOCK}, OPENING)
             assert (await ask_one(again, "action.stock", "c")).text == "stock c"
             assert pool.zygote_process_id != first
+
+    run(telling())
+
+
+@pytest.mark.skipif(not IS_LINUX, reason="rules are shut in on Linux")
+def test_a_zygote_that_dies_while_rules_load_is_no_fault_of_theirs():
+    """The harness is not said to be one that does not load."""
+
+    async def telling():
+        async with WorkerPool() as pool:
+            slow = "sum(range(30_000_000))\n" + HEAD + STOCK
+            loading = asyncio.create_task(pool.start_episode({"action.py": slow}, OPENING))
+            await asyncio.sleep(0.2)
+            _end(pool.zygote_process_id)
+            with pytest.raises(WorkerError, match="from outside"):
+                await loading
 
     run(telling())
 
@@ -474,6 +489,13 @@ asyncio.run(main())
 
 def _descriptors() -> int:
     return len(os.listdir("/proc/self/fd")) if IS_LINUX else 0
+
+
+def _end(process: int) -> None:
+    os.kill(process, signal.SIGKILL)
+    for _ in range(300):
+        if _runs(process):
+            time.sleep(0.01)
 
 
 def _children_of(process: int) -> list[int]:
