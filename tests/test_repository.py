@@ -250,7 +250,6 @@ def test_the_hooks_of_the_repository_do_not_run(repository):
 def test_line_end_conversion_of_the_user_does_not_change_what_is_committed(repository):
     """With autocrlf the work tree gets the user's line ends while the committed bytes stay as they were."""
     git(repository, "config", "core.autocrlf", "true")
-    git(repository, "config", "core.safecrlf", "true")  # git itself would refuse what it cannot bring back
     commit = accept(repository, propose(repository, BETTER))
     assert repository.read_files(commit, FOLDER) == BETTER
     assert (repository.root / FOLDER / "skills/a.md").read_bytes() == b"two\r\n"

@@ -139,3 +139,13 @@ def test_next_commands_bear_a_path_with_blanks(evolve, tmp_path):
     assert evolve("init", place, "--env", "household").out.count(quoted) == 2
     added = evolve("init", place, "--env", "service_desk").out
     assert f"`evolve run -C {shlex.quote(str(place))} --env service_desk`" in added
+
+
+def test_line_ends_and_names_as_a_user_sets_them_stop_nothing(evolve, tmp_path):
+    """Files are committed as they were written, under the name of evolve where the user's is empty."""
+    git(tmp_path, "init", "-q")
+    for key, value in (("core.autocrlf", "true"), ("core.safecrlf", "true"), ("user.name", "")):
+        git(tmp_path, "config", key, value)
+    assert evolve("init", tmp_path, "--env", "household").code == 0
+    assert git(tmp_path, "status", "--porcelain") == ""
+    assert git(tmp_path, "log", "-1", "--format=%an").strip() == "evolve"
