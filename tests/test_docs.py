@@ -147,11 +147,14 @@ def errors_below(error: type[EvolveError]) -> Iterator[type[EvolveError]]:
 
 
 def test_variables_are_all_explained() -> None:
-    """The table of variables has each that the code looks up by name, and none that it does not name."""
+    """The table of variables has each that the code looks up by name, and none that it does not name.
+
+    PATH and LC_CTYPE are handed on as they are.
+    """
     source = "\n".join(path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
     shown = first_column(page("configuration.md"), "variable")
     assert [name for name in shown if f'"{name}"' not in source] == []
-    assert set(re.findall(r"""environ(?:\.get\(|\[)"([A-Z_]+)\"""", source)) - {"PATH"} <= set(shown)
+    assert set(re.findall(r"""environ(?:\.get\(|\[)"([A-Z_]+)\"""", source)) - {"PATH", "LC_CTYPE"} <= set(shown)
 
 
 def test_error_kinds_are_all_explained() -> None:
