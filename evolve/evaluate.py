@@ -5,13 +5,14 @@ The only module that obtains held-out tasks, and it does so only with a look tha
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
 
-from evolve.assembly import Bench, hold_workspace, make_rollout, open_bench
+from evolve.assembly import Bench, Held, hold_workspace, make_rollout, open_bench
 from evolve.config import Config
 from evolve.freeze import frozen_harness
 from evolve.gate.interval import gain_interval
@@ -105,30 +106,44 @@ async def evaluate(
         InfrastructureError: too many episodes could not be played; the look stays open.
     """
     with hold_workspace(workspace, config, environ) as held:
-        repository, ledger = held.repository, held.ledger
-        frozen = frozen_harness(repository, environment=config.environment, name=name)
-        harness = read_harness(repository.read_files(frozen.commit, harness_folder(config.environment)))
+        frozen = frozen_harness(held.repository, environment=config.environment, name=name)
         async with (
-            open_bench(workspace, config, ledger, environ=environ, spent=Usage(), model=model) as bench,
+            open_bench(workspace, config, held.ledger, environ=environ, spent=Usage(), model=model) as bench,
             stop_signals(workspace, progress) as stop,
         ):
             options = config.environments.get(config.environment, {})
-            heldout = require_sealed(ledger, bench.environment, options, frozen)
-            runtimes = _runtimes(bench, config, harness)
-            entry = _take_look(repository, ledger, frozen, bench.model.fingerprint, runtimes)
-            look = entry.look
-            if entry.result is None:
-                mark_look(repository, look, heldout.digest)
-                _announce(look, heldout, progress)
-                rollout = make_rollout(bench, config, bench.archive.of_look(look.look_id), progress=progress, stop=stop)
-                arms = await _play(rollout, bench, config, look, runtimes)
-                result = _result(look, frozen, bench.model.fingerprint, arms, config=config, heldout=heldout.digest)
-                ledger.close_look(look.look_id, result.model_dump(mode="json"))
-            else:
-                result = Evaluation.model_validate(entry.result)
+            heldout = require_sealed(held.ledger, bench.environment, options, frozen)
+            result = await _look_once(held, bench, frozen, heldout=heldout, config=config, progress=progress, stop=stop)
         if tell is not None:
             tell(result)
-        mark_look(repository, look, heldout.digest, result.model_dump(mode="json"))
+        mark_look(held.repository, result.look, heldout.digest, result.model_dump(mode="json"))
+    return result
+
+
+async def _look_once(
+    held: Held,
+    bench: Bench,
+    frozen: FrozenHarness,
+    *,
+    heldout: CommitmentEntry,
+    config: Config,
+    progress: Progress,
+    stop: asyncio.Event,
+) -> Evaluation:
+    """Take the look that is due, or take up one that was cut off, and close it with its result."""
+    repository, ledger, model = held.repository, held.ledger, bench.model.fingerprint
+    harness = read_harness(repository.read_files(frozen.commit, harness_folder(config.environment)))
+    runtimes = _runtimes(bench, config, harness)
+    entry = _take_look(repository, ledger, frozen, model, runtimes)
+    look = entry.look
+    if entry.result is not None:
+        return Evaluation.model_validate(entry.result)
+    mark_look(repository, look, heldout.digest)
+    _announce(look, heldout, progress)
+    rollout = make_rollout(bench, config, bench.archive.of_look(look.look_id), progress=progress, stop=stop)
+    arms = await _play(rollout, bench, config, look, runtimes)
+    result = _result(look, frozen, model, arms, config=config, heldout=heldout.digest)
+    ledger.close_look(look.look_id, result.model_dump(mode="json"))
     return result
 
 

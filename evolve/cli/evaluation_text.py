@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 from evolve.assembly import check_names, make_environment
 from evolve.cli.live import live_progress
@@ -14,9 +15,10 @@ from evolve.evaluate import ArmResult, Evaluation
 from evolve.evaluate import evaluate as look_at
 from evolve.freeze import frozen_harness
 from evolve.rates import percent
-from evolve.records import Json
+from evolve.records import FrozenHarness, Json
 from evolve.repository import open_repository
 from evolve.seal import require_evaluable
+from evolve.store import Ledger
 
 
 def evaluate_once(place: Place, name: str, *, as_json: bool) -> None:
@@ -44,14 +46,12 @@ def would_evaluate(place: Place, name: str) -> Json:
         UserError, SealError: no look would be taken.
     """
     environment = place.config.environment
-    looks = past_looks(place, name)
-    require_ready(place.config, place.environ)
     options = place.config.environments.get(environment, {})
-    with open_repository(place.workspace.root) as repository, reading(place) as ledger:
+    with _opened(place, name) as (frozen, ledger):
+        require_ready(place.config, place.environ)
         if ledger is not None:
-            frozen = frozen_harness(repository, environment=environment, name=name)
             require_evaluable(ledger, make_environment(environment, options), options, frozen)
-    return {"environment": environment, "name": name, "looks": looks}
+        return {"environment": environment, "name": name, "looks": _looks(ledger, environment)}
 
 
 def past_looks(place: Place, name: str) -> list[Json]:
@@ -60,12 +60,23 @@ def past_looks(place: Place, name: str) -> list[Json]:
     Raises:
         UserError: there is no such environment, or nothing of it is frozen under that name.
     """
+    with _opened(place, name) as (_, ledger):
+        return _looks(ledger, place.config.environment)
+
+
+@contextmanager
+def _opened(place: Place, name: str) -> Iterator[tuple[FrozenHarness, Ledger | None]]:
+    """Give what is frozen under a name, and the ledger for reading."""
     environment = place.config.environment
     check_names([environment])
     with open_repository(place.workspace.root) as repository:
-        frozen_harness(repository, environment=environment, name=name)
+        frozen = frozen_harness(repository, environment=environment, name=name)
     with reading(place) as ledger:
-        entries = ledger.looks(environment) if ledger else []
+        yield frozen, ledger
+
+
+def _looks(ledger: Ledger | None, environment: str) -> list[Json]:
+    entries = ledger.looks(environment) if ledger else []
     return [{**entry.look.model_dump(mode="json"), "is_complete": entry.result is not None} for entry in entries]
 
 

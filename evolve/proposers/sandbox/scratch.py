@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import stat
@@ -11,6 +10,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from evolve.errors import WorkspaceBusy
+from evolve.lock import alone_in
 
 YOUNG_S = 60.0
 """A folder younger than this may have been made a moment ago, and its lock not been taken yet."""
@@ -23,9 +25,9 @@ def private_folder(prefix: str) -> Iterator[Path]:
     It is locked for as long as it is used, so that nobody who shares the place takes it for one that was left.
     """
     for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-        with suppress(OSError):  # another process removes it too, or it is not ours to look into
+        with suppress(OSError, WorkspaceBusy):  # it is in use, another process removes it too, or it is not ours
             _remove_if_left(left)
-    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder, _locked(Path(folder)):
+    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder, alone_in(Path(folder)):
         yield Path(folder).resolve()
 
 
@@ -33,20 +35,9 @@ def _remove_if_left(folder: Path) -> None:
     seen = folder.lstat()
     if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid() or time.time() - seen.st_mtime < YOUNG_S:
         return
-    with _locked(folder):
+    with alone_in(folder, wait_s=0.0):
         for place, inside, _ in os.walk(folder):
             for name in inside:
                 if not Path(place, name).is_symlink():
                     Path(place, name).chmod(stat.S_IRWXU)
         shutil.rmtree(folder)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder. Raises BlockingIOError where another process does."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)
