@@ -1,4 +1,4 @@
-"""What failures of the database mean, in words, and what mends them."""
+"""What goes wrong in a ledger, in words: failures of the database and what mends them, a run that is not there."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy.exc import DBAPIError
 
 from evolve.disk import FULL, in_words, why_unwritable
+from evolve.errors import UserError
 
 MENDING = {
     sqlite3.SQLITE_BUSY: "another program holds it; close that program or wait, then run again",
@@ -31,3 +32,8 @@ def in_plain_words(error: DBAPIError, folder: Path | None) -> str:
     kind = code & 0xFF if code is not None else -1
     refusal = why_unwritable(folder) if folder and kind in _DISK_IN_THE_WAY else None
     return in_words(refusal) if refusal else MENDING.get(kind, str(cause))
+
+
+def no_run(run_id: str) -> UserError:
+    """Return the error of a run that is not on record."""
+    return UserError(f"the ledger has no run {run_id!r}; `evolve runs list` shows those it has")

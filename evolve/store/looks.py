@@ -15,7 +15,7 @@ from evolve.errors import SealError
 from evolve.records import FrozenHarness, Json, Look, Split, digest_of
 from evolve.store.connection import Store
 from evolve.store.entries import EpisodeEntry, EpisodeUse, LookEntry
-from evolve.store.runs import in_parts, put_episodes
+from evolve.store.episodes import in_parts, put_episodes
 from evolve.store.tables import EpisodeRow, FreezeRow, InfoRow, LookEpisodeRow, LookRow
 
 _START = "start of the chain"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2]
 SCRIPTS = Path(__file__).parent
-OF_THE_PACKAGE = ("__init__.py", "canaries.py", "errors.py", "records.py", "rules.py", "harness")
+OF_THE_PACKAGE = ("__init__.py", "canaries.py", "errors.py", "records", "rules.py", "harness")
 OF_OTHERS = ("annotated_types", "orjson", "pydantic", "pydantic_core", "typing_extensions", "typing_inspection")
 """What `evolve.harness.check` imports, directly or not; a test runs the check with no more than these."""
 
