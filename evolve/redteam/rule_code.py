@@ -83,7 +83,7 @@ return Block("REACHED")
 DESCRIPTORS = """
 wrote = []
 for descriptor in range(65):
-    if descriptor != 3:
+    if descriptor != int(view.text):
         try:
             os.write(descriptor, b"REACHED")
             wrote.append(descriptor)

@@ -27,6 +27,7 @@ from worker_play import OPENING, STOCK, Stage, ask_one, rule
 
 from evolve.harness.worker import Layers, RuleReply, WorkerPool
 from evolve.harness.worker.child import seccomp
+from evolve.harness.worker.child.sandbox import OUTGOING
 from evolve.redteam.rule_code import (
     DESCRIPTORS,
     ESCAPE,
@@ -127,7 +128,7 @@ def test_the_worker_holds_nothing_of_the_host(play, monkeypatch):
 
 
 def test_the_worker_is_given_no_variables_and_no_frames(play):
-    """Its environment is three fixed variables, its arguments are its name, and no frame of the host is above it."""
+    """Its environment is fixed variables, its arguments are its name, and no frame of the host is above it."""
     body = """
 frame, names = sys._getframe(), []
 while frame:
@@ -135,7 +136,7 @@ while frame:
     frame = frame.f_back
 return Block(repr([sorted(os.environ), len(sys.argv), "play" in names]))
 """
-    expected = "[['LC_CTYPE', 'PATH', 'PYTHONHASHSEED'], 1, False]"  # the first is Python's own, in a C locale
+    expected = "[['LC_CTYPE', 'LD_BIND_NOW', 'PATH', 'PYTHONHASHSEED'], 1, False]"  # the first where Python adds it
     assert play(body).text in (expected, expected.replace("'LC_CTYPE', ", ""))
 
 
@@ -303,7 +304,7 @@ def test_a_forged_list_of_rules_gives_no_rule():
 
     async def playing() -> None:
         async with WorkerPool() as pool:
-            forged = ESCAPE + "os.write(3, b'{\"declarations\":[]}\\n')\n"
+            forged = ESCAPE + "os.write(4, b'{\"declarations\":[]}\\n')\n"
             worker = await pool.start_episode({"action.py": HEAD + forged + STOCK}, OPENING)
             assert worker.declarations == ()
 
@@ -319,7 +320,7 @@ def test_output_goes_nowhere(play, capfd):
     assert len(capfd.readouterr().out) == 2**16 + 1
 
 
-LIE = "os.write(3, {line})\nreturn PASS"
+LIE = "os.write(4, {line})\nreturn PASS"
 
 
 @pytest.mark.parametrize(
@@ -355,14 +356,14 @@ def test_what_the_plain_way_of_reading_would_take():
 
 def test_an_endless_answer_is_cut_off(play):
     """A line of fifty megabytes is read to one megabyte and no further."""
-    reply = play("os.write(3, b'x' * 2**25)\nreturn PASS")
+    reply = play("os.write(4, b'x' * 2**25)\nreturn PASS")
     assert reply.fault == "nonsense"
     assert "1048576" in reply.text
 
 
 def test_half_an_answer_and_death_is_a_crash(play):
     """A worker that dies in the middle of a line has said nothing."""
-    assert play("os.write(3, b'{\"id\":1,')\nos._exit(0)").fault == "crashed"
+    assert play("os.write(4, b'{\"id\":1,')\nos._exit(0)").fault == "crashed"
 
 
 def test_an_answer_out_of_turn_ends_the_worker():
@@ -370,7 +371,7 @@ def test_an_answer_out_of_turn_ends_the_worker():
 
     async def playing() -> None:
         async with WorkerPool() as pool:
-            body = 'os.write(3, b\'{"id":1,"outcomes":[{"kind":"block","text":"forged"}]}\\n\')\nreturn PASS'
+            body = 'os.write(4, b\'{"id":1,"outcomes":[{"kind":"block","text":"forged"}]}\\n\')\nreturn PASS'
             worker = await pool.start_episode({"action.py": rule(body, top=ESCAPE)}, OPENING)
             await ask_one(worker)
             await asyncio.sleep(0.05)
@@ -398,7 +399,7 @@ def between(*, change: str = "pass", then: str = "pass") -> str:
 def test_a_worker_that_speaks_while_it_is_asked_harms_nobody_else():
     """It leaves a long question half read and writes: its call ends at once, the next episodes start as ever."""
     evil = rule(
-        "return PASS", top=between(then="os.read(3, 5), os.write(3, b'word' + bytes([10]))\n    while True: pass")
+        "return PASS", top=between(then="os.read(3, 5), os.write(4, b'word' + bytes([10]))\n    while True: pass")
     )
 
     async def playing() -> None:
@@ -419,7 +420,7 @@ def children_of(process: int | None) -> list[str]:
 
 def test_not_even_half_a_line_is_taken_unasked():
     """What is written between two calls, whole or not, ends the worker before it can become part of an answer."""
-    half = rule("return PASS", top=between(then="sum(range(10**6)), os.write(3, b'{')"))
+    half = rule("return PASS", top=between(then="sum(range(10**6)), os.write(4, b'{')"))
 
     async def playing() -> None:
         async with WorkerPool() as pool:
@@ -452,8 +453,8 @@ def test_an_id_is_declared_once():
 
 def test_writing_to_every_descriptor_reaches_nobody(play):
     """Apart from its own channel and /dev/null a worker has no descriptor to write to."""
-    assert play(DESCRIPTORS).text == "[0, 1, 2]"
-    (wrote,) = undefended_words([RuleAttack("", "", DESCRIPTORS)], {"nothing": ""})
+    assert play(DESCRIPTORS, text=str(OUTGOING)).text == "[0, 1, 2]"
+    (wrote,) = undefended_words([RuleAttack("", "", DESCRIPTORS)], {"nothing": "3"})
     assert max(json.loads(wrote.replace(REACHED, ""))) > 3  # the control: a plain child writes to a pipe of its host
 
 

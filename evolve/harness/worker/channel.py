@@ -1,4 +1,4 @@
-"""The host's end of one worker's socket: a line out, a line in, each under a deadline and a size limit.
+"""The host's ends of one worker's pipes: a line out, a line in, each under a deadline and a size limit.
 
 What comes in was written by an untrusted process. After the first irregularity the channel is broken for good.
 """
@@ -6,9 +6,9 @@ What comes in was written by an untrusted process. After the first irregularity 
 from __future__ import annotations
 
 import asyncio
-import socket
+import os
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 MAX_REPLY_BYTES = 2**20
 READ_BYTES = 16 * 1024
@@ -24,27 +24,45 @@ class Broken(Exception):
         self.kind: BreakKind = kind
 
 
+class Pipes(NamedTuple):
+    """Descriptors of our ends: what a worker says is read from `incoming`, what it is told is written to `outgoing`.
+
+    Two pipes and no socket pair: a process that waits to read from a stream socket is woken, for nothing, whenever
+    the other side takes what it wrote before, and a wake is what a call costs most of.
+    """
+
+    incoming: int
+    outgoing: int
+
+    def close(self) -> None:
+        """Close both."""
+        os.close(self.incoming)
+        os.close(self.outgoing)
+
+
 class Channel:
     """One request at a time: `ask` and `hear` may not overlap. To be made where an event loop runs.
 
-    The loop watches the socket from the first to the last moment: to ask it anew for each call would cost more
+    The loop watches the pipe from the first to the last moment: to ask it anew for each call would cost more
     than the call, and to wait here for an answer would hold up all other episodes.
 
     Args:
-        connection: our end of the socket pair.
+        pipes: our ends; they are closed with the channel.
     """
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
+    def __init__(self, pipes: Pipes) -> None:
+        self._pipes = pipes
         self._loop = asyncio.get_running_loop()
         self._unsent = memoryview(b"")
         self._awaits_room = False
         self._buffer = bytearray()
         self._expected: asyncio.Future[bytes] = self._loop.create_future()
         self._expected.cancel()  # nothing is expected yet
+        self._patience = _Patience(self._loop, self._expire)
         self.broken: Broken | None = None
-        connection.setblocking(False)
-        self._loop.add_reader(connection.fileno(), self._receive)  # asked by a socket, it describes that in words first
+        for descriptor in pipes:
+            os.set_blocking(descriptor, False)
+        self._loop.add_reader(pipes.incoming, self._receive)
 
     async def ask(self, line: bytes, timeout_s: float) -> bytes:
         """Send a line and return the answer.
@@ -68,9 +86,10 @@ class Channel:
             return
         self.broken = why
         self._buffer.clear()
-        self._loop.remove_reader(self._connection)  # before it is closed: the next socket may get its number
-        self._loop.remove_writer(self._connection)
-        self._connection.close()
+        self._patience.end()
+        self._loop.remove_reader(self._pipes.incoming)  # before they are closed: the next may get their numbers
+        self._watch_for_room(False)
+        self._pipes.close()
         if not self._expected.done():
             self._expected.set_exception(why)
 
@@ -78,7 +97,7 @@ class Channel:
         if self.broken is not None:
             raise self.broken
         self._expected = self._loop.create_future()
-        deadline = _Patience(self._loop, timeout_s, self._expire)
+        self._patience.begin(timeout_s)
         self._unsent = memoryview(line)
         try:
             if line:
@@ -88,7 +107,7 @@ class Channel:
             self.end(Broken("crashed", "the call was cancelled"))
             raise
         finally:
-            deadline.cancel()
+            self._patience.rest()
 
     def _expire(self, timeout_s: float) -> None:
         if not self._expected.done():
@@ -97,24 +116,26 @@ class Channel:
     def _send(self) -> None:
         """Send what there is room for; the rest of a long line when there is more."""
         try:
-            sent = self._connection.send(self._unsent)
+            sent = os.write(self._pipes.outgoing, self._unsent)
         except BlockingIOError:
             sent = 0
         except OSError:
             self.end(Broken("crashed", "the worker died"))
             return
         self._unsent = self._unsent[sent:]
-        if self._unsent:
-            self._awaits_room = True
-            self._loop.add_writer(self._connection, self._send)
-        elif self._awaits_room:
-            self._awaits_room = False
-            self._loop.remove_writer(self._connection)
+        self._watch_for_room(bool(self._unsent))
+
+    def _watch_for_room(self, awaits_room: bool) -> None:
+        if awaits_room and not self._awaits_room:
+            self._loop.add_writer(self._pipes.outgoing, self._send)
+        elif self._awaits_room and not awaits_room:
+            self._loop.remove_writer(self._pipes.outgoing)
+        self._awaits_room = awaits_room
 
     def _receive(self) -> None:
         """Take what has arrived, and hand it over once it is the one line that is expected."""
         try:
-            arrived = self._connection.recv(READ_BYTES)
+            arrived = os.read(self._pipes.incoming, READ_BYTES)
         except BlockingIOError:
             return
         except OSError:
@@ -140,28 +161,42 @@ class Channel:
 
 class _Patience:
     """A deadline in parts. However long all was paused, or the machine asleep, it costs one part: the worker, which got
-    no time to answer either, has the others left.
+    no time to answer either, has the others left. One clock ticks for all questions of a channel, since a timer for
+    each would cost a good part of what asking costs; so a deadline comes up to one part late.
     """
 
     PARTS = 10
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, timeout_s: float, expire: Callable[[float], None]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, expire: Callable[[float], None]) -> None:
         self._loop = loop
-        self._timeout_s = timeout_s
         self._expire = expire
-        self._left = self.PARTS
-        self._begin_part()
+        self._timeout_s = 0.0
+        self._left = 0
+        self._handle: asyncio.TimerHandle | None = None
 
-    def cancel(self) -> None:
-        """Wait no longer."""
-        self._handle.cancel()
+    def begin(self, timeout_s: float) -> None:
+        """Wait for that long from now on."""
+        self._left = self.PARTS + 1  # the first ends some time within a part
+        if timeout_s != self._timeout_s:
+            self.end()
+            self._timeout_s = timeout_s
+            self._tick()
 
-    def _begin_part(self) -> None:
+    def rest(self) -> None:
+        """Wait for nothing."""
+        self._left = 0
+
+    def end(self) -> None:
+        """Stop the clock."""
+        if self._handle is not None:
+            self._handle.cancel()
+
+    def _tick(self) -> None:
         self._handle = self._loop.call_later(self._timeout_s / self.PARTS, self._end_part)
 
     def _end_part(self) -> None:
-        self._left -= 1
+        self._tick()
         if self._left > 0:
-            self._begin_part()
-        else:
-            self._expire(self._timeout_s)
+            self._left -= 1
+            if self._left == 0:
+                self._expire(self._timeout_s)

@@ -12,6 +12,7 @@ from pathlib import Path
 import evolve.rules
 from evolve.errors import WorkerError
 from evolve.harness.worker import seatbelt
+from evolve.harness.worker.channel import Pipes
 from evolve.harness.worker.child import zygote
 from evolve.harness.worker.child.orders import ORDER, READY, Kind, Layers
 
@@ -38,7 +39,7 @@ class Zygote:
         """
         ours, theirs = socket.socketpair()
         script, rules = Path(zygote.__file__), Path(evolve.rules.__file__)
-        environment = {"PATH": os.defpath, "PYTHONHASHSEED": "0"}
+        environment = {"PATH": os.defpath, "PYTHONHASHSEED": "0", "LD_BIND_NOW": "1"}
         with theirs:
             command = [sys.executable, *FLAGS, str(script), str(theirs.fileno()), str(rules)]
             if seatbelt.is_available():
@@ -82,21 +83,24 @@ class Zygote:
         """True while it runs."""
         return self._process.poll() is None
 
-    def fork(self, kind: Kind, layers: Layers) -> tuple[int, socket.socket]:
-        """Order a worker; return its number and our end of the socket pair that it will speak on.
+    def fork(self, kind: Kind, layers: Layers) -> tuple[int, Pipes]:
+        """Order a worker; return its number and our ends of the pipes that it will speak on.
 
         Raises:
             OSError: the zygote is gone.
         """
         self._numbers += 1
-        ours, theirs = socket.socketpair()
-        with theirs:
-            try:
-                socket.send_fds(self._control, [ORDER.pack(kind, layers, self._numbers)], [theirs.fileno()])
-            except OSError:
-                ours.close()
-                raise
-        ours.setblocking(False)
+        order = ORDER.pack(kind, layers, self._numbers)
+        their_incoming, outgoing = os.pipe()
+        incoming, their_outgoing = os.pipe()
+        ours, theirs = Pipes(incoming, outgoing), Pipes(their_incoming, their_outgoing)
+        try:
+            socket.send_fds(self._control, [order], theirs)
+        except OSError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
         return self._numbers, ours
 
     def end_worker(self, number: int) -> None:

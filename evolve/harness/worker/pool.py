@@ -21,7 +21,9 @@ from evolve.harness.worker.tiers import TIERS, Isolation, Tier
 from evolve.records import Json
 
 START_TIMEOUT_S = 20.0
-STARTING_AT_ONCE = 16
+STARTING_AT_ONCE = 4
+"""No more than keep the zygote busy: those that start one after the other are ready one after the other."""
+
 MAX_SOURCE_CHARS = 256 * 1024
 
 

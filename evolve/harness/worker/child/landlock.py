@@ -1,6 +1,8 @@
 """A Landlock domain with an empty list of paths: no file, no TCP port, no signal or abstract socket outward."""
 
+import ctypes
 import struct
+from functools import cache
 
 from evolve.harness.worker.child import libc
 
@@ -22,14 +24,25 @@ def ruleset(version: int) -> bytes:
     return attributes
 
 
+@cache
+def attributes_here() -> ctypes.Array[ctypes.c_char]:
+    """Return the struct for the kernel we are on, in memory that stays.
+
+    Raises:
+        OSError: the kernel has no Landlock.
+    """
+    content = ruleset(libc.system_call(CREATE_RULESET, 0, 0, ASK_VERSION, why="the kernel has no Landlock"))
+    return ctypes.create_string_buffer(content, len(content))
+
+
 def restrict() -> None:
     """Put the domain on this process, for good. `no_new_privs` must be set.
 
     Raises:
         OSError: the kernel has no Landlock or refuses.
     """
-    version = libc.call("syscall", CREATE_RULESET, None, 0, ASK_VERSION, why="the kernel has no Landlock")
-    attributes = ruleset(version)
+    attributes = attributes_here()
     refused = "the kernel refuses a Landlock domain"
-    descriptor = libc.call("syscall", CREATE_RULESET, attributes, len(attributes), 0, why=refused)
-    libc.call("syscall", RESTRICT_SELF, descriptor, 0, why=refused)
+    address = ctypes.addressof(attributes)
+    descriptor = libc.system_call(CREATE_RULESET, address, ctypes.sizeof(attributes), why=refused)
+    libc.system_call(RESTRICT_SELF, descriptor, why=refused)

@@ -6,6 +6,7 @@ The import list and the missing builtins give clear errors to honest rules. They
 import builtins
 import sys
 from collections.abc import Mapping
+from functools import cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -124,6 +125,7 @@ def _first_line(function: Any) -> int:
     return int(function.__code__.co_firstlineno) if isinstance(function, FunctionType) else 0
 
 
+@cache
 def _rule_builtins() -> dict[str, Any]:
     names = {name: value for name, value in vars(builtins).items() if name not in MISSING}
     names["__import__"] = _import_allowed

@@ -2,6 +2,7 @@
 
 import codecs
 import importlib
+import os
 
 ALLOWED = (
     "__future__",
@@ -46,8 +47,15 @@ CODECS = (
 
 
 def preload() -> None:
-    """Import everything that rules can reach by an allowed name. `evolve.rules` must be registered already."""
-    for name in ALLOWED + LAZY:
-        importlib.import_module(name)
+    """Import everything that rules can reach by an allowed name. `evolve.rules` must be registered already.
+
+    No module may ask to be told of forks: `statistics` brings `random` along, which each worker would seed anew.
+    """
+    os.register_at_fork, register = lambda **hooks: None, os.register_at_fork
+    try:
+        for name in ALLOWED + LAZY:
+            importlib.import_module(name)
+    finally:
+        os.register_at_fork = register
     for name in CODECS:
         codecs.lookup(name)

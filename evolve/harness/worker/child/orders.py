@@ -1,4 +1,4 @@
-"""What the host may tell the zygote: six bytes each, and with `FORK` the worker's end of a socket pair."""
+"""What the host may tell the zygote: six bytes each, and with those that start a worker its ends of two pipes."""
 
 import enum
 import struct

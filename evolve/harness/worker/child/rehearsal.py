@@ -5,9 +5,9 @@ code for the first times. What was run here, a worker needs not copy.
 """
 
 import json
-import platform
+from contextlib import suppress
 
-from evolve.harness.worker.child import libc, loader, sandbox, seccomp, serve
+from evolve.harness.worker.child import landlock, libc, loader, sandbox, seccomp, serve
 
 Json = serve.Json
 PR_GET_DUMPABLE = 3
@@ -41,10 +41,11 @@ OPENING: Json = {
 
 def play() -> None:
     """Load rules and ask them a few times. `serve.arm` comes first."""
-    table = seccomp.TABLES.get(platform.machine())
-    if sandbox.IS_LINUX and table is not None:
-        seccomp.program(table)
-        libc.call("prctl", PR_GET_DUMPABLE, 0, 0, 0, 0, why="prctl refused")
+    if sandbox.IS_LINUX:
+        libc.prctl(PR_GET_DUMPABLE, why="prctl refused")
+        for prepare in (landlock.attributes_here, seccomp.filter_here):
+            with suppress(OSError):  # what this machine lacks, the self-test tells
+                prepare()
     for _ in range(TIMES):
         rules = serve.within(CPU_S, loader.load, SOURCES)
         episode = serve.Episode(_received(OPENING), rules, CPU_S)

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from evolve.harness.worker.child import landlock, libc, seccomp
 from evolve.harness.worker.child.orders import Layers
 
-CHANNEL = 3
-"""The only descriptor of a worker beside 0, 1 and 2, which lead to /dev/null."""
+INCOMING, OUTGOING = 3, 4
+"""The only descriptors of a worker beside 0, 1 and 2, which lead to /dev/null."""
 
 MEMORY_BYTES = 512 * 2**20
 CPU_S = 60
@@ -32,11 +32,13 @@ def detach(parent: int) -> None:
             os._exit(1)
 
 
-def keep_only(descriptor: int) -> None:
-    """Make `descriptor` number CHANNEL and close all others but 0, 1 and 2."""
-    if descriptor != CHANNEL:
-        os.dup2(descriptor, CHANNEL)
-    os.closerange(CHANNEL + 1, 2**16)
+def keep_only(incoming: int, outgoing: int) -> None:
+    """Give two pipes their numbers and close all else but 0, 1 and 2."""
+    if outgoing == INCOMING:
+        outgoing = os.dup(outgoing)
+    os.dup2(incoming, INCOMING)
+    os.dup2(outgoing, OUTGOING)
+    os.closerange(OUTGOING + 1, 2**16)
 
 
 def limit() -> None:
@@ -71,4 +73,4 @@ def restrict(layers: Layers, *, after_each: Callable[[Layers], None] = lambda la
 
 
 def _prctl(option: int, value: int) -> None:
-    libc.call("prctl", option, value, 0, 0, 0, why=f"prctl {option} refused")
+    libc.prctl(option, value, why=f"prctl {option} refused")

@@ -18,6 +18,9 @@ KILL, ALLOW, REFUSE = 0x80000000, 0x7FFF0000, 0x00050000 | errno.EPERM
 LOAD, IF_EQUAL, IF_AT_LEAST, IF_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 AT_NUMBER, AT_ARCHITECTURE, AT_THIRD_ARGUMENT = 0, 4, 32  # offsets in struct seccomp_data; low word, little endian
 PR_SET_SECCOMP, MODE_FILTER = 22, 2
+INSTRUCTION_BYTES = 8
+
+Buffer = ctypes.Array[ctypes.c_char]
 
 
 class Table(NamedTuple):
@@ -42,7 +45,6 @@ def instruction(code: int, operand: int, if_true: int = 0, if_false: int = 0) ->
     return struct.pack("=HBBI", code, if_true, if_false, operand)
 
 
-@cache
 def program(table: Table) -> bytes:
     """Assemble the filter of an architecture."""
     code = [
@@ -66,16 +68,28 @@ def program(table: Table) -> bytes:
     return b"".join([*code, instruction(RETURN, REFUSE)])
 
 
-def install() -> None:
-    """Put the filter on this process, for good. `no_new_privs` must be set.
+@cache
+def filter_here() -> tuple[Buffer, Buffer]:
+    """Return struct sock_fprog for this machine and the program that it points to, in memory that stays.
 
     Raises:
-        OSError: the machine has no table here, or the kernel refuses the filter.
+        OSError: the machine has no table here.
     """
     table = TABLES.get(platform.machine())
     if table is None:
         raise OSError(errno.ENOSYS, f"no table of system calls for {platform.machine()}")
     code = program(table)
     text = ctypes.create_string_buffer(code, len(code))
-    header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(text))
-    libc.call("prctl", PR_SET_SECCOMP, MODE_FILTER, header, 0, 0, why="the kernel refuses a seccomp filter")
+    header = struct.pack("HxxxxxxP", len(code) // INSTRUCTION_BYTES, ctypes.addressof(text))
+    return ctypes.create_string_buffer(header, len(header)), text
+
+
+def install() -> None:
+    """Put the filter on this process, for good. `no_new_privs` must be set.
+
+    Raises:
+        OSError: the machine has no table here, or the kernel refuses the filter.
+    """
+    header, _ = filter_here()
+    refused = "the kernel refuses a seccomp filter"
+    libc.prctl(PR_SET_SECCOMP, MODE_FILTER, ctypes.addressof(header), why=refused)

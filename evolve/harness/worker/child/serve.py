@@ -4,6 +4,7 @@ The history of the episode is kept here, so that the host sends each step once.
 """
 
 import dataclasses
+import io
 import json
 import os
 import signal
@@ -12,8 +13,8 @@ from typing import Any, NoReturn, TypeVar
 
 from evolve.harness.worker.child.frozen import freeze, plain
 from evolve.harness.worker.child.loader import LoadFault, Rule, describe, load, place_of
-from evolve.harness.worker.child.sandbox import CHANNEL
-from evolve.rules import Block, Call, Force, Note, Pass, PastStep, Probe, Rewrite, Tool, View
+from evolve.harness.worker.child.sandbox import INCOMING, OUTGOING
+from evolve.rules import Block, Call, Declaration, Force, Note, Pass, PastStep, Probe, Rewrite, Tool, View
 
 T = TypeVar("T")
 _DECODER = json.JSONDecoder()
@@ -21,6 +22,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 Json = dict[str, Any]
 MAX_OUTCOME_BYTES = 64 * 1024
 RETRY_S = 0.05
+READ_BYTES = 64 * 1024
 STOPPING = ("block", "rewrite", "probe", "force")
 """Outcomes that need the host before the next rule can be asked."""
 
@@ -41,26 +43,36 @@ def arm() -> None:
     signal.signal(signal.SIGPROF, _raise_too_long)
 
 
-def serve(channel: Iterator[bytes]) -> None:
+def serve() -> None:
     """Answer the host until it hangs up. The parent called `arm`."""
-    for line in channel:
-        first = json.loads(line)
+    messages = received()
+    for first in messages:
         rules = _load_and_tell(first["sources"], first["load_cpu_s"])
         episode = Episode(first["opening"], rules, first["call_cpu_s"])
-        for later in channel:
-            write(episode.answer(_DECODER.decode(later.decode())))
+        for later in messages:
+            write(episode.answer(later))
+
+
+def received() -> Iterator[Json]:
+    """Yield what the host sends."""
+    for line in io.BufferedReader(io.FileIO(INCOMING), READ_BYTES):
+        yield _DECODER.decode(line.decode())
 
 
 def _load_and_tell(sources: dict[str, str], cpu_s: float) -> dict[str, Rule]:
     rules: dict[str, Rule] = {}
     try:
         rules = within(cpu_s, load, sources)
-        send({"declarations": [dataclasses.asdict(rule.declaration) for rule in rules.values()]})
+        send({"declarations": [_described(rule.declaration) for rule in rules.values()]})
     except LoadFault as fault:
         send({"load_error": str(fault)})
     except TooLong as error:
         send({"load_error": f"{place_of(error)}: loading took more than {cpu_s} s of processor time"})
     return rules
+
+
+def _described(rule: Declaration) -> Json:
+    return {"id": rule.id, "layer": rule.layer, "strength": rule.strength, "evidence": rule.evidence}
 
 
 def send(message: Json) -> None:
@@ -72,7 +84,7 @@ def write(line: bytes) -> None:
     """Write all of a line to the host."""
     rest = memoryview(line + b"\n")
     while rest:
-        rest = rest[os.write(CHANNEL, rest) :]
+        rest = rest[os.write(OUTGOING, rest) :]
 
 
 def within(cpu_s: float, function: Callable[..., T], *args: Any) -> T:

@@ -104,7 +104,7 @@ class Nursery:
     def _obey(self) -> bool:
         from evolve.harness.worker.child.orders import ORDER, Kind, Layers
 
-        message, descriptors, _, _ = socket.recv_fds(self._control, ORDER.size, 1)
+        message, descriptors, _, _ = socket.recv_fds(self._control, ORDER.size, 2)
         if len(message) < ORDER.size:
             return False
         kind, layers, number = ORDER.unpack(message)
@@ -113,27 +113,27 @@ class Nursery:
             if process is not None:
                 _kill(process)
         else:
-            self._fork(number, descriptors[0], Layers(layers), is_test=kind == Kind.SELF_TEST)
+            self._fork(number, descriptors, Layers(layers), is_test=kind == Kind.SELF_TEST)
         return True
 
-    def _fork(self, number: int, descriptor: int, layers: Layers, *, is_test: bool) -> None:
+    def _fork(self, number: int, pipes: list[int], layers: Layers, *, is_test: bool) -> None:
         zygote = os.getpid()
         try:
             process = os.fork()
-        except OSError:  # the host sees its end of the pair close
+        except OSError:  # the host sees its pipes close
             process = -1
         if process == 0:
-            self._become_worker(descriptor, layers, zygote, is_test=is_test)
-        os.close(descriptor)
+            self._become_worker(pipes, layers, zygote, is_test=is_test)
+        for descriptor in pipes:
+            os.close(descriptor)
         if process > 0:
             self._alive[number] = process
 
-    def _become_worker(self, descriptor: int, layers: Layers, zygote: int, *, is_test: bool) -> NoReturn:
+    def _become_worker(self, pipes: list[int], layers: Layers, zygote: int, *, is_test: bool) -> NoReturn:
         try:
             signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             self._control.detach()
-            live(descriptor, layers, zygote, is_test=is_test)
+            live(pipes, layers, zygote, is_test=is_test)
         finally:
             os._exit(0)
 
@@ -155,12 +155,11 @@ def _kill(process: int) -> None:
             continue
 
 
-def live(descriptor: int, layers: Layers, zygote: int, *, is_test: bool) -> None:
+def live(pipes: list[int], layers: Layers, zygote: int, *, is_test: bool) -> None:
     """Be a worker: lock the door behind us, say so, and serve. A layer that fails is said instead."""
     from evolve.harness.worker.child import sandbox, serve
 
-    sandbox.keep_only(descriptor)
-    channel = os.fdopen(sandbox.CHANNEL, "rb", buffering=1 << 16)
+    sandbox.keep_only(*pipes)
     sandbox.detach(zygote)
     sandbox.limit()
     if is_test:
@@ -169,8 +168,8 @@ def live(descriptor: int, layers: Layers, zygote: int, *, is_test: bool) -> None
         sandbox.restrict(layers)
     except OSError as error:
         return serve.send({"refused": str(error)})
-    serve.send({"ready": int(layers)})
-    serve.serve(channel)
+    serve.write(b'{"ready":%d}' % layers)
+    serve.serve()
     return None
 
 
