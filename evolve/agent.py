@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -70,8 +71,19 @@ def episode_id(card: EnvironmentCard, task: Task, trial: int, model: ModelFinger
     return digest_of([card.digest, task.task_id, trial, model.digest, harness])[:24]
 
 
-async def play(environment: Environment, task: Task, trial: int, *, model: Asker, runtime: HarnessRuntime) -> Episode:
+async def play(
+    environment: Environment,
+    task: Task,
+    trial: int,
+    *,
+    model: Asker,
+    runtime: HarnessRuntime,
+    acting: asyncio.Semaphore | None = None,
+) -> Episode:
     """Play one episode to its end and score it.
+
+    Args:
+        acting: held from an answer of the model to the next request, unless the environment blocks; None: never.
 
     Raises:
         InfrastructureError: the endpoint, the environment or the worker failed; nothing is scored.
@@ -80,16 +92,17 @@ async def play(environment: Environment, task: Task, trial: int, *, model: Asker
     card = environment.card
     name = episode_id(card, task, trial, model.fingerprint, runtime.digest)
     session = await off_loop(card, environment.open, task, trial)
-    harness = await runtime.begin(session.opening, session.tools, task_text=task.text, step_limit=card.step_limit)
-    try:
-        player = Player(
-            card, session, harness, model, name, stream="" if model.fingerprint.is_greedy else f"{task.task_id}/{trial}"
-        )
-        stop = await player.play()
-        score = await off_loop(card, session.score)
-    finally:
-        await harness.close()
-        session.close()
+    with closing(session):
+        harness = runtime.prepare(session.opening, session.tools, task_text=task.text, step_limit=card.step_limit)
+        stream = "" if model.fingerprint.is_greedy else f"{task.task_id}/{trial}"
+        turn = nullcontext() if acting is None or card.is_blocking else acting
+        player = Player(card, session, harness, model, name, stream=stream, acting=turn)
+        try:
+            stop = await player.play()
+            await harness.ready()  # the record of an episode without a step tells of the rules too
+            score = await off_loop(card, session.score)
+        finally:
+            await harness.close()
     seen = player.transcript
     return Episode(
         episode_id=name,
@@ -120,7 +133,15 @@ class Player:
     """The turn-by-turn loop of one episode."""
 
     def __init__(
-        self, card: EnvironmentCard, session: Session, harness: EpisodeHarness, model: Asker, owner: str, *, stream: str
+        self,
+        card: EnvironmentCard,
+        session: Session,
+        harness: EpisodeHarness,
+        model: Asker,
+        owner: str,
+        *,
+        stream: str,
+        acting: AbstractAsyncContextManager[None],
     ) -> None:
         self._card = card
         self._session = session
@@ -128,6 +149,7 @@ class Player:
         self._model = model
         self._owner = owner
         self._stream = stream
+        self._acting = acting
         self._tools = [tool.function_schema() for tool in harness.tools]
         self._admissible = session.opening.admissible
         system = [{"role": "system", "content": harness.system}] if harness.system else []
@@ -140,7 +162,9 @@ class Player:
             if completion.finish_reason == "context_full":
                 return "context_full"
             for proposed in completion.calls or (None,):
-                if await self._take_step(completion, proposed):
+                async with self._acting:
+                    is_done = await self._take_step(completion, proposed)
+                if is_done:
                     return "finished"
                 if len(self.transcript.steps) >= self._card.step_limit:
                     break

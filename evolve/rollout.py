@@ -7,6 +7,7 @@ status `error`; too large a share of those stops the run.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -22,6 +23,11 @@ from evolve.store import Purpose
 
 RETRY_PAUSE_S = 0.5
 SHARE_NEEDS = 10
+ACTING_AT_ONCE = max(8, os.cpu_count() or 1)
+"""Episodes that have an answer and work on their next request. Answers that come together are taken up in their order:
+worked on all at once they would all be ready late, and all ask again at the same time.
+"""
+
 GOES_ON = "stopped as asked; the same command goes on from here (a run with --resume)"
 
 
@@ -68,6 +74,7 @@ class Rollout:
         self._limits = limits
         self._progress = progress
         self._stop = stop
+        self._acting = asyncio.Semaphore(ACTING_AT_ONCE)
 
     async def roll_out(self, jobs: Sequence[Job], purpose: Purpose) -> list[Episode]:
         """Return an episode for each job, in order; what is on record is not played again.
@@ -137,7 +144,14 @@ class Rollout:
                 await asyncio.sleep(RETRY_PAUSE_S * 2 ** (attempt - 1))
             try:
                 async with asyncio.timeout(self._limits.episode_timeout_s):
-                    return await play(self.environment, job.task, job.trial, model=self.model, runtime=job.runtime)
+                    return await play(
+                        self.environment,
+                        job.task,
+                        job.trial,
+                        model=self.model,
+                        runtime=job.runtime,
+                        acting=self._acting,
+                    )
             except UnseenRequestError:
                 raise
             except (InfrastructureError, TimeoutError) as error:

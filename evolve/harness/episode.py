@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
@@ -101,6 +102,7 @@ class EpisodeHarness:
         self._switches = switches
         self._read_only = {tool.name for tool in tools if tool.read_only}
         self._step_limit = step_limit
+        self._starting: asyncio.Task[RuleWorker] | None = None
         self._worker: RuleWorker | None = None
         self._on: dict[Layer, list[str]] = {}
         self._blocks: Counter[str] = Counter()
@@ -113,7 +115,7 @@ class EpisodeHarness:
 
     @property
     def rule_units(self) -> list[tuple[str, Layer]]:
-        """The units that the loaded rule code declares, in order."""
+        """The units that the loaded rule code declares, in order; empty before `ready`."""
         return [(rule.id, rule.layer) for rule in self._worker.declarations] if self._worker else []
 
     def apply_contract(self, contract: Contract) -> None:
@@ -135,14 +137,26 @@ class EpisodeHarness:
             self.system = f"{self.system}\n\n{text}"
             self._fire_opening(skill.head.id, Layer.SKILL, text)
 
-    def attach(self, worker: RuleWorker) -> None:
-        """Take the worker that holds this episode's rules; a harness that does not load is one fault."""
-        self._worker = worker
-        for rule in worker.declarations:
+    def attach(self, starting: asyncio.Task[RuleWorker]) -> None:
+        """Take the worker that will hold this episode's rules once it has started."""
+        self._starting = starting
+
+    async def ready(self) -> None:
+        """Wait until the rules are loaded; a harness that does not load is one fault.
+
+        Raises:
+            WorkerError: no worker can be started.
+            CanaryFound: the harness gave a canary away while it was loaded.
+        """
+        if self._starting is None:
+            return
+        starting, self._starting = self._starting, None
+        self._worker = await starting
+        for rule in self._worker.declarations:
             if self._switches.is_on(rule.id, rule.layer):
                 self._on.setdefault(rule.layer, []).append(rule.id)
-        if worker.load_error:
-            self.faults.append(Fault(unit="harness", step=-1, kind="raised", message=worker.load_error))
+        if self._worker.load_error:
+            self.faults.append(Fault(unit="harness", step=-1, kind="raised", message=self._worker.load_error))
 
     async def realize(
         self,
@@ -154,6 +168,7 @@ class EpisodeHarness:
         admissible: tuple[str, ...] | None,
     ) -> Realized:
         """Action Realization: pass, rewrite or block what the model proposed."""
+        await self.ready()
         call = _call_of(proposed)
         work = _Pass(len(steps), Turn(text, proposed, admissible), self._units(Layer.ACTION))
         async for reply in self._changes(Layer.ACTION, work, steps, prober):
@@ -171,6 +186,7 @@ class EpisodeHarness:
 
     async def regulate(self, *, steps: Sequence[Step], prober: Prober, admissible: tuple[str, ...] | None) -> Regulated:
         """Trajectory Regulation: notes on the step just taken, the last of `steps`."""
+        await self.ready()
         last = steps[-1]
         turn = Turn(last.text, last.proposed, admissible)
         work = _Pass(last.index, turn, self._units(Layer.TRAJECTORY))
@@ -186,7 +202,13 @@ class EpisodeHarness:
         return Regulated("\n".join(notes) or None, forced, tuple(work.firings))
 
     async def close(self) -> None:
-        """End the worker."""
+        """End the worker, also one that nobody waited for."""
+        if self._starting is not None:
+            starting, self._starting = self._starting, None
+            starting.cancel()
+            await asyncio.wait({starting})
+            if not starting.cancelled() and starting.exception() is None:
+                self._worker = starting.result()
         if self._worker is not None:
             await self._worker.close()
 

@@ -5,6 +5,7 @@ Off is identical: without an active unit every text and tool passes through unch
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -52,7 +53,13 @@ class HarnessRuntime:
     async def begin(
         self, opening: Opening, tools: Sequence[Tool], *, task_text: str, step_limit: int
     ) -> EpisodeHarness:
-        """Apply the two layers that act before the episode, and start the rule worker where there are rules."""
+        """Apply the two layers that act before the episode, and load the rules where there are any."""
+        episode = self.prepare(opening, tools, task_text=task_text, step_limit=step_limit)
+        await episode.ready()
+        return episode
+
+    def prepare(self, opening: Opening, tools: Sequence[Tool], *, task_text: str, step_limit: int) -> EpisodeHarness:
+        """Do the same without waiting for the rules: their worker starts while the model writes its first turn."""
         episode = EpisodeHarness(self, opening, tools, step_limit)
         if self.harness is None:
             return episode
@@ -61,8 +68,8 @@ class HarnessRuntime:
         found = self._skills.retrieve(task_text, top_k=limits.skills_top_k, min_score=limits.skills_min_score)
         episode.apply_skills(found)
         if self._sources and self._pool is not None:
-            worker = await self._pool.start_episode(self._sources, opening_json(task_text, tools, step_limit))
-            episode.attach(worker)
+            start = self._pool.start_episode(self._sources, opening_json(task_text, tools, step_limit))
+            episode.attach(asyncio.create_task(start))
         return episode
 
     @property
