@@ -398,6 +398,45 @@ def test_a_zygote_that_dies_while_rules_load_is_no_fault_of_theirs():
     run(telling())
 
 
+def test_what_was_compiled_for_one_episode_serves_the_next_as_well():
+    """Rules of later episodes do the same and fail at the same lines, whatever the first ones did to their interpreter."""
+    top = ESCAPE + "sys.modules['marshal'].dumps = sys.modules['builtins'].compile = lambda *a, **k: b''"
+    sources = {"action.py": rule("return 1 / 0 if view.text else Block('well')", top=top)}
+
+    async def telling():
+        async with WorkerPool() as pool:
+            said = []
+            for _ in range(3):
+                worker = await pool.start_episode(sources, OPENING)
+                said += [(await ask_one(worker, text=text)).text for text in ("", "x")]
+            return said
+
+    well, failed, *later = run(telling())
+    assert later == [well, failed] * 2
+    assert well == "well"
+    assert re.fullmatch(r"action\.py:\d+: ZeroDivisionError: division by zero", failed)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (f"{HEAD}def x(:\n", "action.py:2: SyntaxError: invalid syntax"),
+        (f"TEXT = '{'€' * 250_000}'\n", "the rules are too long: compiled "),
+    ],
+)
+def test_files_that_do_not_compile_say_so_each_time(source, said):
+    """There is nothing to keep of them, and the next start tells it as the first did."""
+
+    async def telling():
+        async with WorkerPool() as pool:
+            workers = [await pool.start_episode({"action.py": source}, OPENING) for _ in range(2)]
+            return [worker.load_error for worker in workers]
+
+    first, second = run(telling())
+    assert first == second
+    assert first.startswith(said)
+
+
 @pytest.mark.parametrize("asking", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_job_that_is_asked_to_end_leaves_the_end_of_workers_to_the_host(asking):
     """Terminals and service managers ask all processes at once; an episode that is under way goes on."""

@@ -16,9 +16,9 @@ from evolve.harness.worker.channel import Broken, Channel
 from evolve.harness.worker.child.orders import Kind, Layers
 from evolve.harness.worker.episode import ENDED_FROM_OUTSIDE, REPLY, RuleWorker, line_of
 from evolve.harness.worker.nursery import Zygote
-from evolve.harness.worker.replies import RuleDeclaration, declarations_of
+from evolve.harness.worker.replies import RuleDeclaration, codes_of, declarations_of
 from evolve.harness.worker.tiers import TIERS, Isolation, Tier
-from evolve.records import Json
+from evolve.records import Json, digest_of
 
 START_TIMEOUT_S = 20.0
 STARTING_AT_ONCE = 4
@@ -62,6 +62,8 @@ class WorkerPool:
         self._isolation: Isolation | None = None
         self._channels: set[Channel] = set()
         self._restart = asyncio.Lock()
+        self._codes: dict[str, dict[str, str]] = {}
+        self._compiling = asyncio.Lock()
         self._starting = asyncio.Semaphore(STARTING_AT_ONCE)
 
     async def __aenter__(self) -> Self:
@@ -165,20 +167,31 @@ class WorkerPool:
         for name, text in sources.items():
             if len(text) > MAX_SOURCE_CHARS:
                 return f"{name}: {len(text)} characters, the most is {MAX_SOURCE_CHARS}"
-        first = {
-            "sources": dict(sources),
-            "opening": opening,
-            "load_cpu_s": self._load_timeout_s,
-            "call_cpu_s": self._call_timeout_s,
-        }
+        limits = {"load_cpu_s": self._load_timeout_s, "call_cpu_s": self._call_timeout_s}
         try:
-            line = await channel.ask(line_of(first), self._patience_s)
+            codes = await self._compiled(channel, sources, limits)
+            if isinstance(codes, str):
+                return codes
+            line = await channel.ask(line_of({"codes": codes, "opening": opening, **limits}), self._patience_s)
             self._canaries.refuse(line, REPLY)
             return declarations_of(line)
         except Broken as broken:
             if broken.kind == "crashed" and await self._is_orphaned(zygote):
                 raise WorkerError(f"{broken}: {ENDED_FROM_OUTSIDE}") from None
             return f"{' or '.join(sources)}: while loading: {broken}"
+
+    async def _compiled(self, channel: Channel, sources: Mapping[str, str], limits: Json) -> dict[str, str] | str:
+        """Return the code of rule files, which the first worker that is given them compiles before it runs any."""
+        key = digest_of(sources)
+        async with self._compiling:
+            if key not in self._codes:
+                line = await channel.ask(line_of({"sources": dict(sources), **limits}), self._patience_s)
+                self._canaries.refuse(line, REPLY)
+                codes = codes_of(line, sources)
+                if isinstance(codes, str):
+                    return codes
+                self._codes[key] = codes
+            return self._codes[key]
 
     async def _ready_worker(self) -> tuple[Zygote, int, Channel]:
         """Return a worker that has locked itself in; a zygote that died in the meantime is replaced once."""

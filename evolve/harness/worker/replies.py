@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -68,6 +68,23 @@ class RuleReply:
         return cls(unit, "fault", text=text, fault=fault)
 
 
+def codes_of(line: bytes, filenames: Collection[str]) -> dict[str, str] | str:
+    """Return what the worker compiled the files to, to be given to others unread, or why they do not compile.
+
+    Raises:
+        Broken: the line is neither.
+    """
+    message = _object(line)
+    if (fault := _load_error(message)) is not None:
+        return fault
+    codes = message.get("codes")
+    if set(message) != {"codes"} or not isinstance(codes, dict) or codes.keys() != set(filenames):
+        raise Broken("nonsense", "the worker's code is not that of the files")
+    if not all(isinstance(code, str) for code in codes.values()):
+        raise Broken("nonsense", "the worker's code is no text")
+    return codes
+
+
 def declarations_of(line: bytes) -> tuple[RuleDeclaration, ...] | str:
     """Return what the worker declares, or the words in which the harness does not load.
 
@@ -75,8 +92,8 @@ def declarations_of(line: bytes) -> tuple[RuleDeclaration, ...] | str:
         Broken: the line is neither.
     """
     message = _object(line)
-    if set(message) == {"load_error"} and isinstance(message["load_error"], str):
-        return message["load_error"][:MAX_EVIDENCE]
+    if (fault := _load_error(message)) is not None:
+        return fault
     listed = message.get("declarations")
     if set(message) != {"declarations"} or not isinstance(listed, list) or len(listed) > MAX_RULES:
         raise Broken("nonsense", "the worker's list of rules is malformed")
@@ -103,6 +120,12 @@ def replies_of(
     if not 0 < len(outcomes) <= len(units):
         raise Broken("nonsense", f"{len(outcomes)} outcomes of {len(units)} rules")
     return tuple(_reply(raw, declared[unit]) for unit, raw in zip(units, outcomes, strict=False))
+
+
+def _load_error(message: Json) -> str | None:
+    if set(message) == {"load_error"} and isinstance(message["load_error"], str):
+        return message["load_error"][:MAX_EVIDENCE]
+    return None
 
 
 def _object(line: bytes) -> Json:

@@ -1,13 +1,18 @@
-"""Compiles the rule files of a harness and collects their rules.
+"""Compiles the rule files of a harness, runs what came of it, and collects the rules.
+
+Compiling takes longer than the rest of loading, so it is done once for a harness: what came of it goes to the workers
+of the next episodes as text. It is as little trusted as the source is, and like it runs in workers only.
 
 The import list and the missing builtins give clear errors to honest rules. They are no wall: the wall is the sandbox.
 """
 
+import base64
 import builtins
+import marshal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from evolve.harness.worker.child.modules import ALLOWED
@@ -29,6 +34,7 @@ MISSING = (
     "quit",
 )
 MAX_MESSAGE = 300
+MAX_CODE_CHARS = 900 * 1024
 
 
 class LoadFault(Exception):
@@ -46,17 +52,38 @@ class Rule:
         self.memory: dict[str, Any] = {}
 
 
-def load(sources: Mapping[str, str]) -> dict[str, Rule]:
-    """Run the files and return their rules by id, in the order in which they stand.
+def compiled(sources: Mapping[str, str]) -> dict[str, str]:
+    """Compile the files and return their code by file name: marshalled, in Base64. Nothing of it is run.
+
+    Raises:
+        LoadFault: a file does not compile, or they are too long.
+    """
+    codes = {filename: _compiled(filename, source) for filename, source in sources.items()}
+    length = sum(map(len, codes.values()))
+    if length > MAX_CODE_CHARS:
+        raise LoadFault(f"the rules are too long: compiled {length} characters, the most is {MAX_CODE_CHARS}")
+    return codes
+
+
+def _compiled(filename: str, source: str) -> str:
+    try:
+        code = compile(source, filename, "exec", dont_inherit=True)
+    except Exception as error:
+        raise LoadFault(describe(error)) from None
+    return base64.b64encode(marshal.dumps(code)).decode()
+
+
+def load(codes: Mapping[str, str]) -> dict[str, Rule]:
+    """Run the compiled files and return their rules by id, in the order in which they stand.
 
     Raises:
         LoadFault: a file raises, or declares a rule that cannot be.
     """
     rules: dict[str, Rule] = {}
     for filename, layer in FILES.items():
-        if filename not in sources:
+        if filename not in codes:
             continue
-        for function in _marked(_run_file(filename, sources[filename])):
+        for function in _marked(_run_file(filename, codes[filename])):
             declaration: Declaration = function.__rule__  # type: ignore[attr-defined]
             place = f"{filename}:{_first_line(function)}"
             if declaration.layer != layer:
@@ -67,9 +94,9 @@ def load(sources: Mapping[str, str]) -> dict[str, Rule]:
     return rules
 
 
-def forget(sources: Mapping[str, str]) -> None:
+def forget(filenames: Iterable[str]) -> None:
     """Take the modules of rule files back out of the interpreter."""
-    for filename in sources:
+    for filename in filenames:
         sys.modules.pop(_module_name(filename), None)
 
 
@@ -100,13 +127,12 @@ def _text_of(error: BaseException) -> str:
         return "no message"
 
 
-def _run_file(filename: str, source: str) -> dict[str, Any]:
+def _run_file(filename: str, code: str) -> dict[str, Any]:
     module = ModuleType(_module_name(filename))
     module.__dict__["__builtins__"] = _rule_builtins()
     sys.modules[module.__name__] = module  # dataclasses look their module up
     try:
-        code: CodeType = compile(source, filename, "exec", dont_inherit=True)
-        exec(code, module.__dict__)  # noqa: S102 - this process exists to run it, and can do nothing else
+        exec(marshal.loads(base64.b64decode(code)), module.__dict__)  # noqa: S102, S302 - what this process is for
     except (Exception, SystemExit) as error:
         raise LoadFault(describe(error)) from None
     return module.__dict__

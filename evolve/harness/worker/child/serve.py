@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TypeVar
 
 from evolve.harness.worker.child.frozen import freeze, plain
-from evolve.harness.worker.child.loader import LoadFault, Rule, describe, load, place_of
+from evolve.harness.worker.child.loader import LoadFault, Rule, compiled, describe, load, place_of
 from evolve.harness.worker.child.sandbox import INCOMING, OUTGOING
 from evolve.rules import Block, Call, Declaration, Force, Note, Pass, PastStep, Probe, Rewrite, Tool, View
 
@@ -47,7 +47,10 @@ def serve() -> None:
     """Answer the host until it hangs up. The parent called `arm`."""
     messages = received()
     for first in messages:
-        rules = _load_and_tell(first["sources"], first["load_cpu_s"])
+        if "sources" in first:
+            _compile_and_tell(first["sources"], first["load_cpu_s"])
+            continue
+        rules = _load_and_tell(first["codes"], first["load_cpu_s"])
         episode = Episode(first["opening"], rules, first["call_cpu_s"])
         for later in messages:
             write(episode.answer(later))
@@ -59,10 +62,19 @@ def received() -> Iterator[Json]:
         yield _DECODER.decode(line.decode())
 
 
-def _load_and_tell(sources: dict[str, str], cpu_s: float) -> dict[str, Rule]:
+def _compile_and_tell(sources: dict[str, str], cpu_s: float) -> None:
+    try:
+        send({"codes": within(cpu_s, compiled, sources)})
+    except LoadFault as fault:
+        send({"load_error": str(fault)})
+    except TooLong:
+        send({"load_error": f"compiling took more than {cpu_s} s of processor time"})
+
+
+def _load_and_tell(codes: dict[str, str], cpu_s: float) -> dict[str, Rule]:
     rules: dict[str, Rule] = {}
     try:
-        rules = within(cpu_s, load, sources)
+        rules = within(cpu_s, load, codes)
         send({"declarations": [_described(rule.declaration) for rule in rules.values()]})
     except LoadFault as fault:
         send({"load_error": str(fault)})
