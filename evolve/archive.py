@@ -19,6 +19,9 @@ from evolve.traces import Line, Place, Traces
 T = TypeVar("T")
 Enter = Callable[[Ledger, Sequence[EpisodeUse]], None]
 
+WRITTEN_TOGETHER = 16
+"""Episodes of one transaction at most: their lines are all in memory until it is over."""
+
 
 @dataclass
 class _Waiting:
@@ -83,7 +86,7 @@ class Archive:
     async def _write_queue(self) -> None:
         try:
             while self._queue:
-                batch, self._queue = self._queue, []
+                batch, self._queue = self._queue[:WRITTEN_TOGETHER], self._queue[WRITTEN_TOGETHER:]
                 await self._write_batch(batch)
         finally:
             self._writer = None

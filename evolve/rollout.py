@@ -30,7 +30,7 @@ ACTING_AT_ONCE = max(8, os.cpu_count() or 1)
 worked on all at once they would all be ready late, and all ask again at the same time.
 """
 
-OBJECTS_BETWEEN_COLLECTIONS = 5000
+OBJECTS_BETWEEN_COLLECTIONS = 2000
 GOES_ON = "stopped as asked; the same command goes on from here (a run with --resume)"
 
 

@@ -399,7 +399,7 @@ def test_a_zygote_that_dies_while_rules_load_is_no_fault_of_theirs():
 
 
 def test_what_was_compiled_for_one_episode_serves_the_next_as_well():
-    """Rules of later episodes do the same and fail at the same lines, whatever the first ones did to their interpreter."""
+    """Later rules do the same and fail at the same lines, whatever the first ones did to their interpreter."""
     top = ESCAPE + "sys.modules['marshal'].dumps = sys.modules['builtins'].compile = lambda *a, **k: b''"
     sources = {"action.py": rule("return 1 / 0 if view.text else Block('well')", top=top)}
 

@@ -178,7 +178,7 @@ class _Patience:
         """Wait for that long from now on."""
         self._left = self.PARTS + 1  # the first ends some time within a part
         if timeout_s != self._timeout_s:
-            self.end()
+            self._stop()
             self._timeout_s = timeout_s
             self._tick()
 
@@ -187,9 +187,14 @@ class _Patience:
         self._left = 0
 
     def end(self) -> None:
-        """Stop the clock."""
+        """Stop the clock for good, and let go of who wanted to know."""
+        self._stop()
+        self._expire = lambda timeout_s: None
+
+    def _stop(self) -> None:
         if self._handle is not None:
             self._handle.cancel()
+            self._handle = None
 
     def _tick(self) -> None:
         self._handle = self._loop.call_later(self._timeout_s / self.PARTS, self._end_part)
