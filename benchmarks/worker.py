@@ -1,4 +1,7 @@
-"""What the process boundary around rule code costs, beside the same rule in process, in one run.
+"""What the process boundary around rule code costs, beside the same rule in process and a bare echo, in one run.
+
+The echo sends and gets back as many bytes through two pipes to a process that does nothing with them: what waking two
+processes in turn takes on this machine, and no call can be faster than.
 
     python benchmarks/worker.py [--episodes 2000] [--calls 5000] [--json]
 
@@ -11,6 +14,7 @@ import argparse
 import asyncio
 import json
 import os
+import select
 import statistics
 import sys
 import time
@@ -31,7 +35,7 @@ def copy(view, memory):
     memory["calls"] = memory.get("calls", 0) + 1
     return Rewrite("write", {"text": view.proposed.arguments["text"][:1000]}) if view.proposed else PASS
 """
-IN_BYTES = 4_000
+IN_BYTES, OUT_BYTES = 4_000, 1_000
 
 
 def main() -> int:
@@ -67,6 +71,7 @@ async def measure(episodes: int, calls: int) -> dict[str, Any]:
             "boot_ms": round(boot_ms, 1),
             "start_ms": spread(starts, 1e3),
             "call_us": spread(over, 1e6),
+            "echo_us": spread(echo(calls), 1e6),
             "in_process_call_us": spread(in_process(calls), 1e6),
             "episodes": episodes,
             "left_behind": {key: after[key] - before[key] for key in before},
@@ -102,6 +107,32 @@ def in_process(calls: int) -> list[float]:
         call = RuleCall("write", PROPOSED.arguments)
         rule(View("task", (), (), "", call, None, 3, 30), memory)
         times.append(time.perf_counter() - began)
+    return times
+
+
+def echo(calls: int) -> list[float]:
+    """Time the exchange of 4 KB for 1 KB with a process that waits to read them, as this one then does."""
+    (theirs, ours_out), (ours, theirs_out) = os.pipe(), os.pipe()
+    question, answer = b"x" * IN_BYTES, b"x" * OUT_BYTES
+    child = os.fork()
+    if child == 0:
+        os.close(ours_out)
+        while os.read(theirs, IN_BYTES):
+            os.write(theirs_out, answer)
+        os._exit(0)
+    os.set_blocking(ours, False)
+    times: list[float] = []
+    with select.epoll() as waiting:
+        waiting.register(ours, select.EPOLLIN)
+        for _ in range(calls):
+            began = time.perf_counter()
+            os.write(ours_out, question)
+            waiting.poll()
+            assert len(os.read(ours, OUT_BYTES)) == OUT_BYTES
+            times.append(time.perf_counter() - began)
+    for descriptor in (theirs, ours_out, ours, theirs_out):
+        os.close(descriptor)
+    os.waitpid(child, 0)
     return times
 
 
@@ -141,7 +172,13 @@ def spread(times: list[float], scale: float) -> dict[str, float]:
 def table(measured: dict[str, Any]) -> str:
     """Return the figures as text."""
     rows = [f"{'':24}{'min':>10}{'median':>10}{'p95':>10}"]
-    for title, key in (("start, ms", "start_ms"), ("call, us", "call_us"), ("in process, us", "in_process_call_us")):
+    titles = {
+        "start, ms": "start_ms",
+        "call, us": "call_us",
+        "echo, us": "echo_us",
+        "in process, us": "in_process_call_us",
+    }
+    for title, key in titles.items():
         rows.append(f"{title:24}" + "".join(f"{value:>10}" for value in measured[key].values()))
     left = ", ".join(f"{count} {what}" for what, count in measured["left_behind"].items())
     rows.append(f"tier {measured['tier']}; pool ready in {measured['boot_ms']} ms; load {measured['load_average']:.1f}")
