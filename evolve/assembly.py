@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache, partial
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 
 from evolve.archive import Archive, Keeper
 from evolve.canaries import Canaries, planted_variables, run_canaries
@@ -36,9 +37,19 @@ from evolve.workspace import Workspace
 ENVIRONMENT_GROUP = "evolve.environments"
 
 
+def installed(group: str) -> EntryPoints:
+    """Return what the installed packages offer under a name, as it was when this was first asked."""
+    return _installed(group, tuple(sys.path))
+
+
+@cache
+def _installed(group: str, path: tuple[str, ...]) -> EntryPoints:
+    return entry_points(group=group)  # reads the metadata of every package
+
+
 def environment_names() -> list[str]:
     """Return the names of all installed environments."""
-    return sorted({point.name for point in entry_points(group=ENVIRONMENT_GROUP)})
+    return sorted({point.name for point in installed(ENVIRONMENT_GROUP)})
 
 
 def ready_environments() -> list[str]:
@@ -81,13 +92,13 @@ def make_environment(name: str, options: Mapping[str, object]) -> Environment:
 
 
 def environment_maker(name: str) -> Callable[[Mapping[str, object]], Environment]:
-    """Return what makes an environment out of its options. Finding it reads every installed package's metadata.
+    """Return what makes an environment out of its options.
 
     Raises:
         ConfigError: none of that name is installed, or several are, or its module does not load.
     """
     check_names([name])
-    found = {point.value: point for point in entry_points(group=ENVIRONMENT_GROUP) if point.name == name}
+    found = {point.value: point for point in installed(ENVIRONMENT_GROUP) if point.name == name}
     if len(found) > 1:
         raise ConfigError(
             f"{name!r} is given by {' and by '.join(sorted(found))}; uninstall the package of one of them"

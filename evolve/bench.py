@@ -11,13 +11,12 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from glob import iglob
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
-from evolve.assembly import environment_names, make_environment
+from evolve.assembly import environment_names, installed, make_environment
 from evolve.environments.conformance import Baseline, Check, broken, conformance, do_nothing, subject_of
 from evolve.environments.data import Benchmark, BenchmarkData, DataFile
 from evolve.errors import ConfigError, EvolveError, UserError
@@ -80,7 +79,7 @@ class Verification(Record):
 
 def benchmark_names() -> list[str]:
     """Return the names of all benchmarks that installed adapters play."""
-    return sorted({point.name for point in entry_points(group=BENCHMARK_GROUP)})
+    return sorted({point.name for point in installed(BENCHMARK_GROUP)})
 
 
 def find_benchmark(name: str) -> Benchmark:
@@ -89,14 +88,14 @@ def find_benchmark(name: str) -> Benchmark:
     Raises:
         UserError: there is none of that name.
     """
-    for point in entry_points(group=BENCHMARK_GROUP):
+    for point in installed(BENCHMARK_GROUP):
         benchmark: Benchmark = point.load()
         if name in (benchmark.name, *benchmark.environments):
             return benchmark
     known = ", ".join(benchmark_names()) or "none"
     if name in environment_names():
         raise UserError(f"{name} brings its own tasks, there is no data to fetch; benchmarks with data are: {known}")
-    played = {one for point in entry_points(group=BENCHMARK_GROUP) for one in point.load().environments}
+    played = {one for point in installed(BENCHMARK_GROUP) for one in point.load().environments}
     others = ", ".join(sorted(set(environment_names()) - played)) or "none"
     raise UserError(
         f"there is no benchmark {name!r}; installed are: {known}; environments that bring their own tasks: {others}"

@@ -6,6 +6,7 @@ import errno
 import os
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryFile
 
 FULL = "the disk is full; free some space and run again, what was recorded is kept"
 
@@ -49,15 +50,11 @@ def why_unwritable(folder: Path) -> OSError | None:
 
     For programs of others, which tell of a full disk in words only.
     """
-    trial = folder / f".evolve-trial-{os.getpid()}"
     try:
-        with trial.open("xb") as stream:
+        with TemporaryFile(dir=folder) as stream:  # nameless, so that no kill leaves one
             stream.write(bytes(4096))
     except OSError as error:
         return error
-    finally:
-        with suppress(OSError):
-            trial.unlink(missing_ok=True)
     return None
 
 
