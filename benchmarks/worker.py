@@ -1,7 +1,7 @@
 """What the process boundary around rule code costs, beside the same rule in process and a bare echo, in one run.
 
-The echo sends and gets back as many bytes through two pipes to a process that does nothing with them: what waking two
-processes in turn takes on this machine, and no call can be faster than.
+The echo exchanges as many bytes with a process that does nothing with them. It takes what waking two processes in turn
+takes on this machine, and no call can be faster.
 
     python benchmarks/worker.py [--episodes 2000] [--calls 5000] [--json]
 
@@ -14,7 +14,7 @@ import argparse
 import asyncio
 import json
 import os
-import select
+import selectors
 import statistics
 import sys
 import time
@@ -116,18 +116,20 @@ def echo(calls: int) -> list[float]:
     question, answer = b"x" * IN_BYTES, b"x" * OUT_BYTES
     child = os.fork()
     if child == 0:
-        os.close(ours_out)
-        while os.read(theirs, IN_BYTES):
-            os.write(theirs_out, answer)
-        os._exit(0)
+        try:
+            os.close(ours_out)
+            while os.read(theirs, IN_BYTES):
+                os.write(theirs_out, answer)
+        finally:
+            os._exit(0)
     os.set_blocking(ours, False)
     times: list[float] = []
-    with select.epoll() as waiting:
-        waiting.register(ours, select.EPOLLIN)
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(ours, selectors.EVENT_READ)
         for _ in range(calls):
             began = time.perf_counter()
             os.write(ours_out, question)
-            waiting.poll()
+            waiting.select()
             assert len(os.read(ours, OUT_BYTES)) == OUT_BYTES
             times.append(time.perf_counter() - began)
     for descriptor in (theirs, ours_out, ours, theirs_out):

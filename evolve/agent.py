@@ -36,6 +36,7 @@ from evolve.records import (
 )
 
 T = TypeVar("T")
+Acting = Callable[[], AbstractAsyncContextManager[None]]
 NOTE_MARK = "[harness]"
 
 
@@ -78,12 +79,12 @@ async def play(
     *,
     model: Asker,
     runtime: HarnessRuntime,
-    acting: asyncio.Semaphore | None = None,
+    acting: Acting = nullcontext,
 ) -> Episode:
     """Play one episode to its end and score it.
 
     Args:
-        acting: held from an answer of the model to the next request, unless the environment blocks; None: never.
+        acting: entered for each step, from the model's call to what it is told of it.
 
     Raises:
         InfrastructureError: the endpoint, the environment or the worker failed; nothing is scored.
@@ -95,9 +96,8 @@ async def play(
     with closing(session):
         harness = runtime.prepare(session.opening, session.tools, task_text=task.text, step_limit=card.step_limit)
         stream = "" if model.fingerprint.is_greedy else f"{task.task_id}/{trial}"
-        turn = nullcontext() if acting is None or card.is_blocking else acting
-        player = Player(card, session, harness, model, name, stream=stream, acting=turn)
         try:
+            player = Player(card, session, harness, model, name, stream=stream, acting=acting)
             stop = await player.play()
             await harness.ready()  # the record of an episode without a step tells of the rules too
             score = await off_loop(card, session.score)
@@ -141,7 +141,7 @@ class Player:
         owner: str,
         *,
         stream: str,
-        acting: AbstractAsyncContextManager[None],
+        acting: Acting,
     ) -> None:
         self._card = card
         self._session = session
@@ -162,7 +162,8 @@ class Player:
             if completion.finish_reason == "context_full":
                 return "context_full"
             for proposed in completion.calls or (None,):
-                async with self._acting:
+                await self._harness.ready()
+                async with self._acting():
                     is_done = await self._take_step(completion, proposed)
                 if is_done:
                     return "finished"

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import resource
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 
@@ -26,11 +27,10 @@ from evolve.store import Purpose
 RETRY_PAUSE_S = 0.5
 SHARE_NEEDS = 10
 ACTING_AT_ONCE = max(8, os.cpu_count() or 1)
-"""Episodes that have an answer and work on their next request. Answers that come together are taken up in their order:
-worked on all at once they would all be ready late, and all ask again at the same time.
-"""
+LONGEST_ACT_S = 0.05
 
-OBJECTS_BETWEEN_COLLECTIONS = 2000
+OBJECTS_BETWEEN_COLLECTIONS = 5000
+DESCRIPTORS_EACH, DESCRIPTORS_BESIDE = 4, 256  # a worker has two, a request one
 GOES_ON = "stopped as asked; the same command goes on from here (a run with --resume)"
 
 
@@ -58,6 +58,28 @@ Series = list[tuple[str, Job]]
 """Named jobs that are played one after the other."""
 
 
+class Slots:
+    """Lets a few act at once, in the order in which they came; who takes long is waited for by nobody.
+
+    Answers that come together would otherwise all be worked on at once: all next requests would be ready late, and go
+    out at the same time again.
+    """
+
+    def __init__(self, count: int, longest_s: float = LONGEST_ACT_S) -> None:
+        self._free = asyncio.Semaphore(count)
+        self._longest_s = longest_s
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[None]:
+        """Wait for a slot and hold it, though no longer than the set time: a rule may hang, a step may block."""
+        await self._free.acquire()
+        with ExitStack() as held:
+            held.callback(self._free.release)
+            timer = asyncio.get_running_loop().call_later(self._longest_s, held.close)
+            held.callback(timer.cancel)
+            yield
+
+
 class Rollout:
     """Produces the episodes of one run."""
 
@@ -77,7 +99,7 @@ class Rollout:
         self._limits = limits
         self._progress = progress
         self._stop = stop
-        self._acting = asyncio.Semaphore(ACTING_AT_ONCE)
+        self._slots = Slots(ACTING_AT_ONCE)
 
     async def roll_out(self, jobs: Sequence[Job], purpose: Purpose) -> list[Episode]:
         """Return an episode for each job, in order; what is on record is not played again.
@@ -92,6 +114,7 @@ class Rollout:
         known = await self._archive.find(sorted(set(names)))
         self._progress.report(Started(purpose, len(set(names)), len(known)))
         missing = {name: job for name, job in zip(names, jobs, strict=True) if name not in known}
+        _allow_descriptors(self._limits.concurrency)
         with _rarer_collections():
             known |= await self._play_all(missing, purpose)
         linked = {(name, job.arm) for name, job in missing.items()}
@@ -154,7 +177,7 @@ class Rollout:
                         job.trial,
                         model=self.model,
                         runtime=job.runtime,
-                        acting=self._acting,
+                        acting=self._slots.one,
                     )
             except UnseenRequestError:
                 raise
@@ -200,10 +223,21 @@ class Rollout:
             )
 
 
+def _allow_descriptors(concurrency: int) -> None:
+    """Raise the limit on open files, as far as the system lets us, to what so many episodes at once may need."""
+    needed = DESCRIPTORS_EACH * concurrency + DESCRIPTORS_BESIDE
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if resource.RLIM_INFINITY != soft < needed:
+        with suppress(OSError, ValueError):  # a system may allow less than it says
+            resource.setrlimit(
+                resource.RLIMIT_NOFILE, (needed if hard == resource.RLIM_INFINITY else min(needed, hard), hard)
+            )
+
+
 @contextmanager
 def _rarer_collections() -> Iterator[None]:
     """Have garbage looked for less often: most of what episodes make lives as long as they do, and to look through it
-    each 700 objects is a twelfth of what a call costs.
+    at each 700 objects, as Python 3.11 does, is a twelfth of what a call costs. For one roll-out at a time.
     """
     before = gc.get_threshold()
     gc.set_threshold(max(before[0], OBJECTS_BETWEEN_COLLECTIONS) if before[0] else 0, *before[1:])

@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
+import resource
 import signal
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
+from harness.worker_play import children_of
 
 from evolve import rollout
 from evolve.agent import play
 from evolve.archive import Archive
-from evolve.errors import ProviderError
+from evolve.canaries import Canaries
+from evolve.errors import CanaryFound, ProviderError, UnseenRequestError
 from evolve.harness.artifact import Harness, read_harness
 from evolve.harness.runtime import HarnessRuntime
 from evolve.harness.worker import WorkerPool
 from evolve.models.cache import CachedModel, CompletionCache
 from evolve.models.scripted import ScriptedModel, by_turn, reply_call
-from evolve.progress import Silent
+from evolve.progress import Event, Finished, Progress, Silent
 from evolve.protocols import EnvironmentCard, ModelRequest
 from evolve.records import Call, Completion, Episode, Observation, Opening, Score, Split, Task, Tool
+from evolve.redteam.rule_code import ESCAPE, HEAD
 from evolve.rollout import Job, Rollout, RolloutLimits
 from evolve.store import Ledger, Purpose
 from evolve.traces import Traces
 
 TOOL = Tool(name="press", description="Press.", parameters={"type": "object", "properties": {}})
 RULES = """
-from evolve.rules import PASS, Note, action_rule, trajectory_rule
+from evolve.rules import PASS, action_rule
 
 @action_rule(id="action.pass", strength="note", evidence="a test")
 def let_pass(view, memory):
@@ -110,12 +115,13 @@ def one_episode(
     log: list[str],
     answer: Callable[[WorkerPool], Callable[[ModelRequest], Awaitable[Completion]]],
     rules: str = RULES,
+    canaries: Canaries | None = None,
 ) -> Episode:
     """Play one episode with a model that knows the pool of rule workers."""
 
     async def playing() -> Episode:
         with CompletionCache(tmp_path / "completions.jsonl") as cache:
-            async with WorkerPool() as pool:
+            async with WorkerPool(canaries=canaries) as pool:
                 model = Answering(answer(pool))
                 runtime = HarnessRuntime(harness(rules), pool)
                 try:
@@ -144,11 +150,6 @@ async def no_worker_is_left(pool: WorkerPool) -> None:
             return
         await asyncio.sleep(0.01)
     raise AssertionError(children_of(pool.zygote_process_id))
-
-
-def children_of(process: int | None) -> list[str]:
-    """Return the process ids of a process's children."""
-    return Path(f"/proc/{process}/task/{process}/children").read_text().split()
 
 
 def test_rules_load_while_the_model_writes_its_first_turn(tmp_path: Path) -> None:
@@ -196,24 +197,94 @@ def test_a_model_that_fails_leaves_no_worker_behind(tmp_path: Path, pause_s: flo
     assert log == ["t0 is closed"]
 
 
-def roll_out(tmp_path: Path, environment: Buttons, model: ScriptedModel, count: int) -> None:
-    """Play so many tasks at once with rules."""
+def test_a_canary_in_rules_outranks_a_model_that_fails_meanwhile(tmp_path: Path) -> None:
+    """A hit ends the run; it must not be lost because the episode ends for another reason before rules are needed."""
+    canary = "buttons-canary-90b144250adb8714"
+
+    async def failing(request: ModelRequest) -> Completion:
+        await asyncio.sleep(0.3)
+        raise ProviderError("the endpoint is gone")
+
+    rules = RULES.replace('"a test"', f'"{canary}"')
+    with pytest.raises(CanaryFound):
+        one_episode(tmp_path, [], lambda pool: failing, rules, Canaries({"gold": canary}))
+
+
+def test_rules_that_hang_hold_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one episode acts at once, one without fault that comes last ends before those that came first and hang."""
+    monkeypatch.setattr(rollout, "ACTING_AT_ONCE", 1)
+    hanging = (
+        f"{HEAD}{ESCAPE}\n@action_rule(id='action.x', strength='note', evidence='e')\ndef x(v, m): os.read(3, 1)\n"
+    )
+    ended: list[str] = []
+
+    class Noting(Silent):
+        def report(self, event: Event) -> None:
+            if isinstance(event, Finished):
+                ended.append(event.episode.task_id)
+
+    roll_out(tmp_path, Buttons([]), pressing(), 4, rules=[hanging] * 3 + [RULES], progress=Noting(), patience_s=1.0)
+    assert ended[0] == "t3"
+    assert sorted(ended) == ["t0", "t1", "t2", "t3"]
+
+
+def test_garbage_is_looked_for_as_ever_once_a_roll_out_is_over(tmp_path: Path) -> None:
+    """The process's own setting is back after an error too, and is another meanwhile."""
+    before, meanwhile = gc.get_threshold(), []
+
+    def failing(request: ModelRequest) -> Completion:
+        meanwhile.append(gc.get_threshold())
+        raise UnseenRequestError("not in the recording")
+
+    with pytest.raises(UnseenRequestError):
+        roll_out(tmp_path, Buttons([]), ScriptedModel(failing), 1)
+    assert gc.get_threshold() == before
+    assert meanwhile[0][0] > before[0]
+
+
+def test_more_files_may_be_open_where_more_episodes_are_played(tmp_path: Path) -> None:
+    """A low soft limit is raised to what the roll-out may need; the hard one is the system's."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
+    try:
+        roll_out(tmp_path, Buttons([]), pressing(latency_s=0.2), 100)
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (656, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def pressing(*, latency_s: float = 0.0) -> ScriptedModel:
+    """Return a model that presses."""
+    return ScriptedModel(by_turn([reply_call("press")]), latency_s=latency_s)
+
+
+def roll_out(
+    tmp_path: Path,
+    environment: Buttons,
+    model: ScriptedModel,
+    count: int,
+    *,
+    rules: Sequence[str] = (RULES,),
+    progress: Progress | None = None,
+    patience_s: float = 10.0,
+) -> None:
+    """Play so many tasks at once, each with the rules in its place or the last ones."""
 
     async def playing() -> None:
         with Ledger(tmp_path / "ledger.sqlite") as ledger, CompletionCache(tmp_path / "completions.jsonl") as cache:
             ledger.start_run("r", environment="buttons", model="m", base_commit="c", config={})
             archive = Archive(ledger, Traces(tmp_path / "traces"))
-            async with WorkerPool() as pool:
-                runtime = HarnessRuntime(harness(), pool)
+            async with WorkerPool(patience_s=patience_s) as pool:
+                runtimes = [HarnessRuntime(harness(text), pool) for text in rules]
                 whole = Rollout(
                     environment,  # type: ignore[arg-type]
                     CachedModel(model, cache),
                     archive.of_run("r"),
                     limits=RolloutLimits(concurrency=count),
-                    progress=Silent(),
+                    progress=progress or Silent(),
                     stop=asyncio.Event(),
                 )
-                jobs = [Job(task(number), 0, runtime, "") for number in range(count)]
+                jobs = [Job(task(n), 0, runtimes[min(n, len(runtimes) - 1)], "") for n in range(count)]
                 episodes = await whole.roll_out(jobs, Purpose.BASELINE)
             await archive.close()
             assert [episode.is_success for episode in episodes] == [True] * count
@@ -248,4 +319,4 @@ def test_environments_that_block_do_not_wait_for_each_other(tmp_path: Path, monk
     def in_step() -> None:
         together.wait(timeout=20)
 
-    roll_out(tmp_path, Buttons([], is_blocking=True, in_step=in_step), ScriptedModel(by_turn([reply_call("press")])), 3)
+    roll_out(tmp_path, Buttons([], is_blocking=True, in_step=in_step), pressing(), 3)

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import orjson
 
+from evolve.errors import CanaryFound
 from evolve.harness.artifact import Contract, Skill
 from evolve.harness.worker import RuleReply, RuleWorker, delta_json
 from evolve.records import (
@@ -150,8 +151,8 @@ class EpisodeHarness:
         """
         if self._starting is None:
             return
-        starting, self._starting = self._starting, None
-        self._worker = await starting
+        self._worker = await self._starting
+        self._starting = None
         for rule in self._worker.declarations:
             if self._switches.is_on(rule.id, rule.layer):
                 self._on.setdefault(rule.layer, []).append(rule.id)
@@ -202,12 +203,19 @@ class EpisodeHarness:
         return Regulated("\n".join(notes) or None, forced, tuple(work.firings))
 
     async def close(self) -> None:
-        """End the worker, also one that nobody waited for."""
+        """End the worker, also one that nobody waited for.
+
+        Raises:
+            CanaryFound: the harness gave a canary away while it was loaded, and nobody was told yet.
+        """
         if self._starting is not None:
             starting, self._starting = self._starting, None
             starting.cancel()
             await asyncio.wait({starting})
-            if not starting.cancelled() and starting.exception() is None:
+            failure = None if starting.cancelled() else starting.exception()
+            if isinstance(failure, CanaryFound):
+                raise failure
+            if not starting.cancelled() and failure is None:
                 self._worker = starting.result()
         if self._worker is not None:
             await self._worker.close()

@@ -55,11 +55,15 @@ class HarnessRuntime:
     ) -> EpisodeHarness:
         """Apply the two layers that act before the episode, and load the rules where there are any."""
         episode = self.prepare(opening, tools, task_text=task_text, step_limit=step_limit)
-        await episode.ready()
+        try:
+            await episode.ready()
+        except BaseException:
+            await episode.close()
+            raise
         return episode
 
     def prepare(self, opening: Opening, tools: Sequence[Tool], *, task_text: str, step_limit: int) -> EpisodeHarness:
-        """Do the same without waiting for the rules: their worker starts while the model writes its first turn."""
+        """Do the same without waiting for the rules, whose worker starts meanwhile in the running event loop."""
         episode = EpisodeHarness(self, opening, tools, step_limit)
         if self.harness is None:
             return episode

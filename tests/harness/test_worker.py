@@ -6,8 +6,10 @@ import ast
 import asyncio
 import importlib
 import inspect
+import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -17,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from worker_play import OPENING, STOCK, Stage, ask, ask_one, delta, rule
+from worker_play import OPENING, STOCK, Stage, ask, ask_one, children_of, delta, rule
 
+from evolve.canaries import Canaries
 from evolve.errors import WorkerError
 from evolve.harness.worker import (
     Isolation,
@@ -398,13 +401,26 @@ def test_a_zygote_that_dies_while_rules_load_is_no_fault_of_theirs():
     run(telling())
 
 
+class Listening(Canaries):
+    """Hears each line that comes back from a worker."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self.heard: list[bytes] = []
+
+    def refuse(self, content: str | bytes, seen_in: str) -> None:
+        self.heard.append(content.encode() if isinstance(content, str) else content)
+        super().refuse(content, seen_in)
+
+
 def test_what_was_compiled_for_one_episode_serves_the_next_as_well():
     """Later rules do the same and fail at the same lines, whatever the first ones did to their interpreter."""
+    heard = Listening()
     top = ESCAPE + "sys.modules['marshal'].dumps = sys.modules['builtins'].compile = lambda *a, **k: b''"
     sources = {"action.py": rule("return 1 / 0 if view.text else Block('well')", top=top)}
 
     async def telling():
-        async with WorkerPool() as pool:
+        async with WorkerPool(canaries=heard) as pool:
             said = []
             for _ in range(3):
                 worker = await pool.start_episode(sources, OPENING)
@@ -413,6 +429,8 @@ def test_what_was_compiled_for_one_episode_serves_the_next_as_well():
 
     well, failed, *later = run(telling())
     assert later == [well, failed] * 2
+    kinds = [next(iter(json.loads(line))) for line in heard.heard]
+    assert kinds == ["codes", *["declarations", "id", "id"] * 3]
     assert well == "well"
     assert re.fullmatch(r"action\.py:\d+: ZeroDivisionError: division by zero", failed)
 
@@ -437,6 +455,61 @@ def test_files_that_do_not_compile_say_so_each_time(source, said):
     assert first.startswith(said)
 
 
+def test_what_rules_draw_is_the_same_in_every_episode():
+    """The one generator that they reach, in `statistics`, begins alike in each worker and with each zygote."""
+    body = "return Block(repr(sys.modules['statistics'].NormalDist().samples(2)))"
+
+    async def telling():
+        said = []
+        for _ in range(2):
+            async with WorkerPool() as pool:
+                for _ in range(2):
+                    worker = await pool.start_episode({"action.py": rule(body, top=ESCAPE)}, OPENING)
+                    said.append((await ask_one(worker)).text)
+        return said
+
+    first, *others = run(telling())
+    assert first.startswith("[")
+    assert others == [first] * 3
+
+
+def test_a_worker_that_finds_no_room_among_open_files_says_so_and_takes_none():
+    """However often it is tried, what was opened for it is closed again."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    async def telling():
+        async with WorkerPool() as pool:
+            taken = [os.open(os.devnull, os.O_RDONLY) for _ in range(3)]
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(taken) + 1, hard))  # all below it may be open, or not
+            try:
+                while True:
+                    taken.append(os.open(os.devnull, os.O_RDONLY))
+            except OSError:
+                for descriptor in taken[-3:]:
+                    os.close(descriptor)  # room for one pipe and a half
+            for _ in range(3):
+                with pytest.raises(WorkerError, match="Too many open files; raise the limit"):
+                    await pool.start_episode({"action.py": HEAD + STOCK}, OPENING)
+            for descriptor in taken[:-3]:
+                os.close(descriptor)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            await pool.start_episode({"action.py": HEAD + STOCK}, OPENING)
+
+    try:
+        run(telling())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_the_far_side_loads_where_the_c_library_has_no_prctl():
+    """As on macOS: what only Linux has is looked up where it is called."""
+    program = (
+        "import ctypes; ctypes.CDLL = lambda *a, **k: type('Library', (), {})()\n"
+        "from evolve.harness.worker.child import rehearsal, sandbox, serve, zygote"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
 @pytest.mark.parametrize("asking", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_job_that_is_asked_to_end_leaves_the_end_of_workers_to_the_host(asking):
     """Terminals and service managers ask all processes at once; an episode that is under way goes on."""
@@ -444,7 +517,7 @@ def test_a_job_that_is_asked_to_end_leaves_the_end_of_workers_to_the_host(asking
     async def telling():
         async with WorkerPool() as pool:
             worker = await pool.start_episode({"action.py": HEAD + STOCK}, OPENING)
-            for process in (pool.zygote_process_id, *_children_of(pool.zygote_process_id)):
+            for process in (pool.zygote_process_id, *children_of(pool.zygote_process_id)):
                 os.kill(process, asking)
             await asyncio.sleep(0.05)
             assert (await ask_one(worker, "action.stock")).text.startswith("stock")
@@ -458,7 +531,7 @@ def test_a_pause_of_the_whole_machine_is_no_fault_of_a_rule():
     async def telling():
         async with WorkerPool(patience_s=1.0) as pool:
             worker = await pool.start_episode({"action.py": HEAD + STOCK}, OPENING)
-            (process,) = _children_of(pool.zygote_process_id)
+            (process,) = children_of(pool.zygote_process_id)
             os.kill(process, signal.SIGSTOP)
             asked = asyncio.create_task(ask_one(worker, "action.stock"))
             await asyncio.sleep(0.05)
@@ -537,13 +610,8 @@ def _end(process: int) -> None:
             time.sleep(0.01)
 
 
-def _children_of(process: int) -> list[int]:
-    listed = Path(f"/proc/{process}/task/{process}/children").read_text() if IS_LINUX else ""
-    return [int(child) for child in listed.split()]
-
-
 def _children(process: int) -> int:
-    return len(_children_of(process))
+    return len(children_of(process))
 
 
 def test_workers_die_with_the_host(tmp_path):

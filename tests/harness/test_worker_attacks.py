@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from worker_play import OPENING, STOCK, Stage, ask_one, rule
+from worker_play import OPENING, STOCK, Stage, ask_one, children_of, rule
 
 from evolve.harness.worker import Layers, RuleReply, WorkerPool
 from evolve.harness.worker.child import seccomp
@@ -411,11 +411,6 @@ def test_a_worker_that_speaks_while_it_is_asked_harms_nobody_else():
             assert [(await ask_one(one, "action.stock", "a")).text for one in others] == ["stock a"] * 4
 
     asyncio.run(playing())
-
-
-def children_of(process: int | None) -> list[str]:
-    """Return the process ids of a process's children."""
-    return Path(f"/proc/{process}/task/{process}/children").read_text().split()
 
 
 def test_not_even_half_a_line_is_taken_unasked():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Self
 
 from evolve.harness.worker import Layers, RuleReply, RuleWorker, WorkerPool, delta_json, opening_json
@@ -16,6 +17,12 @@ def stock(view, memory):
     return Block("stock " + view.text)
 """
 OPENING = opening_json("the task", (), 9)
+
+
+def children_of(process: int | None) -> list[int]:
+    """Return the process ids of a process's children; nobody's where the system does not tell."""
+    listed = Path(f"/proc/{process}/task/{process}/children")
+    return [int(child) for child in listed.read_text().split()] if listed.exists() else []
 
 
 def delta(text: str = "", **changed: Any) -> Json:

@@ -40,6 +40,22 @@ class Pipes(NamedTuple):
         os.close(self.outgoing)
 
 
+def pipes() -> tuple[Pipes, Pipes]:
+    """Make two pipes and return both ends: those of one side, and those of the other.
+
+    Raises:
+        OSError: there are too many open files; none is left open.
+    """
+    their_incoming, outgoing = os.pipe()
+    try:
+        incoming, their_outgoing = os.pipe()
+    except OSError:
+        os.close(their_incoming)
+        os.close(outgoing)
+        raise
+    return Pipes(incoming, outgoing), Pipes(their_incoming, their_outgoing)
+
+
 class Channel:
     """One request at a time: `ask` and `hear` may not overlap. To be made where an event loop runs.
 

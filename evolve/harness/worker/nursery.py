@@ -12,7 +12,7 @@ from pathlib import Path
 import evolve.rules
 from evolve.errors import WorkerError
 from evolve.harness.worker import seatbelt
-from evolve.harness.worker.channel import Pipes
+from evolve.harness.worker.channel import Pipes, pipes
 from evolve.harness.worker.child import zygote
 from evolve.harness.worker.child.orders import ORDER, READY, Kind, Layers
 
@@ -39,7 +39,8 @@ class Zygote:
         """
         ours, theirs = socket.socketpair()
         script, rules = Path(zygote.__file__), Path(evolve.rules.__file__)
-        environment = {"PATH": os.defpath, "PYTHONHASHSEED": "0", "LD_BIND_NOW": "1"}
+        environment = {"PATH": os.defpath, "PYTHONHASHSEED": "0"}
+        environment["LD_BIND_NOW"] = "1"  # or each fork looks up the functions of the C library that it calls first
         with theirs:
             command = [sys.executable, *FLAGS, str(script), str(theirs.fileno()), str(rules)]
             if seatbelt.is_available():
@@ -87,13 +88,11 @@ class Zygote:
         """Order a worker; return its number and our ends of the pipes that it will speak on.
 
         Raises:
-            OSError: the zygote is gone.
+            OSError: the zygote is gone, or there are too many open files.
         """
         self._numbers += 1
         order = ORDER.pack(kind, layers, self._numbers)
-        their_incoming, outgoing = os.pipe()
-        incoming, their_outgoing = os.pipe()
-        ours, theirs = Pipes(incoming, outgoing), Pipes(their_incoming, their_outgoing)
+        ours, theirs = pipes()
         try:
             socket.send_fds(self._control, [order], theirs)
         except OSError:

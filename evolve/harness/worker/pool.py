@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
@@ -25,6 +26,8 @@ STARTING_AT_ONCE = 4
 """No more than keep the zygote busy: those that start one after the other are ready one after the other."""
 
 MAX_SOURCE_CHARS = 256 * 1024
+HARNESSES_KEPT = 16
+TOO_MANY_FILES = (errno.EMFILE, errno.ENFILE)
 
 
 class WorkerPool:
@@ -33,7 +36,7 @@ class WorkerPool:
     Args:
         minimum_tier: the weakest isolation under which rule code may run.
         call_timeout_s: processor time of one rule for one call.
-        load_timeout_s: processor time for loading both files.
+        load_timeout_s: processor time for compiling the files, and again for running them.
         patience_s: wall time after which a worker that does not answer is killed; generous, because it must
             not depend on how busy the machine is whether an honest rule is cut off.
         layers: kernel layers to try; fewer than all only to show what each is good for.
@@ -62,8 +65,7 @@ class WorkerPool:
         self._isolation: Isolation | None = None
         self._channels: set[Channel] = set()
         self._restart = asyncio.Lock()
-        self._codes: dict[str, dict[str, str]] = {}
-        self._compiling = asyncio.Lock()
+        self._codes: dict[str, dict[str, str] | str] = {}
         self._starting = asyncio.Semaphore(STARTING_AT_ONCE)
 
     async def __aenter__(self) -> Self:
@@ -181,17 +183,18 @@ class WorkerPool:
             return f"{' or '.join(sources)}: while loading: {broken}"
 
     async def _compiled(self, channel: Channel, sources: Mapping[str, str], limits: Json) -> dict[str, str] | str:
-        """Return the code of rule files, which the first worker that is given them compiles before it runs any."""
+        """Return the code of rule files, or why they do not compile; the first worker that is given them knows.
+
+        It compiles them before it runs any, so that no rule has a say in what the workers of other episodes run.
+        """
         key = digest_of(sources)
-        async with self._compiling:
-            if key not in self._codes:
-                line = await channel.ask(line_of({"sources": dict(sources), **limits}), self._patience_s)
-                self._canaries.refuse(line, REPLY)
-                codes = codes_of(line, sources)
-                if isinstance(codes, str):
-                    return codes
-                self._codes[key] = codes
-            return self._codes[key]
+        if key not in self._codes:
+            line = await channel.ask(line_of({"sources": dict(sources), **limits}), self._patience_s)
+            self._canaries.refuse(line, REPLY)
+            self._codes[key] = codes_of(line, sources)
+            for oldest in list(self._codes)[:-HARNESSES_KEPT]:
+                del self._codes[oldest]
+        return self._codes[key]
 
     async def _ready_worker(self) -> tuple[Zygote, int, Channel]:
         """Return a worker that has locked itself in; a zygote that died in the meantime is replaced once."""
@@ -232,7 +235,9 @@ class WorkerPool:
         try:
             number, ours = zygote.fork(kind, layers)
         except OSError as error:
-            raise Broken("crashed", f"the zygote is gone: {error}") from None
+            mend = "raise the limit (ulimit -n) or lower rollout.concurrency"
+            why = f"{error.strerror}; {mend}" if error.errno in TOO_MANY_FILES else f"the zygote is gone: {error}"
+            raise Broken("crashed", why) from None
         channel = Channel(ours)
         self._channels = {known for known in self._channels if known.broken is None} | {channel}
         return number, channel

@@ -5,12 +5,19 @@ are pages to be mapped or copied.
 """
 
 import ctypes
+from functools import cache
+from typing import Any
 
 _LIBRARY = ctypes.CDLL(None, use_errno=True)
-_PRCTL, _SYSCALL = _LIBRARY.prctl, _LIBRARY.syscall
-_PRCTL.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
-_SYSCALL.argtypes = [ctypes.c_long] * 4
-_SYSCALL.restype = ctypes.c_long
+
+
+@cache
+def _function(name: str) -> Any:
+    """Return a function of the library, which on macOS has not both of them."""
+    function = getattr(_LIBRARY, name)
+    function.argtypes = [ctypes.c_long] * 4
+    function.restype = {"prctl": ctypes.c_int, "syscall": ctypes.c_long}[name]
+    return function
 
 
 def prctl(option: int, value: int = 0, address: int = 0, *, why: str) -> None:
@@ -19,7 +26,7 @@ def prctl(option: int, value: int = 0, address: int = 0, *, why: str) -> None:
     Raises:
         OSError: it was refused; the message is `why`.
     """
-    if _PRCTL(option, value, address, 0, 0) < 0:
+    if _function("prctl")(option, value, address, 0, 0) < 0:
         raise OSError(ctypes.get_errno(), why)
 
 
@@ -29,7 +36,7 @@ def system_call(number: int, first: int, second: int = 0, third: int = 0, *, why
     Raises:
         OSError: it was refused; the message is `why`.
     """
-    result = int(_SYSCALL(number, first, second, third))
+    result = int(_function("syscall")(number, first, second, third))
     if result < 0:
         raise OSError(ctypes.get_errno(), why)
     return result

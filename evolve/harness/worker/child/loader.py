@@ -61,7 +61,7 @@ def compiled(sources: Mapping[str, str]) -> dict[str, str]:
     codes = {filename: _compiled(filename, source) for filename, source in sources.items()}
     length = sum(map(len, codes.values()))
     if length > MAX_CODE_CHARS:
-        raise LoadFault(f"the rules are too long: compiled {length} characters, the most is {MAX_CODE_CHARS}")
+        raise LoadFault(f"the rules are too long: compiled {length} bytes, the most is {MAX_CODE_CHARS}")
     return codes
 
 
@@ -153,6 +153,7 @@ def _first_line(function: Any) -> int:
 
 @cache
 def _rule_builtins() -> dict[str, Any]:
+    """Return the builtins of all rule files, made in the zygote: a copy would touch each of them after each fork."""
     names = {name: value for name, value in vars(builtins).items() if name not in MISSING}
     names["__import__"] = _import_allowed
     return names

@@ -49,7 +49,7 @@ CODECS = (
 def preload() -> None:
     """Import everything that rules can reach by an allowed name. `evolve.rules` must be registered already.
 
-    No module may ask to be told of forks: `statistics` brings `random` along, which each worker would seed anew.
+    `statistics` brings `random` along, which each fork would seed anew: a rule draws the same in every episode instead.
     """
     os.register_at_fork, register = lambda **hooks: None, os.register_at_fork
     try:
@@ -57,5 +57,6 @@ def preload() -> None:
             importlib.import_module(name)
     finally:
         os.register_at_fork = register
+    importlib.import_module("random").seed(0)
     for name in CODECS:
         codecs.lookup(name)

@@ -1,19 +1,19 @@
-"""The life of one worker: load the rules of an episode, then answer calls, one JSON line in and one out.
+"""The life of one worker: compile the rules where that was not done yet, load them, then answer calls.
 
+Each of that is one JSON line in and one out.
 The history of the episode is kept here, so that the host sends each step once.
 """
 
 import dataclasses
-import io
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeVar
 
 from evolve.harness.worker.child.frozen import freeze, plain
 from evolve.harness.worker.child.loader import LoadFault, Rule, compiled, describe, load, place_of
-from evolve.harness.worker.child.sandbox import INCOMING, OUTGOING
+from evolve.harness.worker.child.sandbox import OUTGOING
 from evolve.rules import Block, Call, Declaration, Force, Note, Pass, PastStep, Probe, Rewrite, Tool, View
 
 T = TypeVar("T")
@@ -43,9 +43,9 @@ def arm() -> None:
     signal.signal(signal.SIGPROF, _raise_too_long)
 
 
-def serve() -> None:
+def serve(channel: Iterable[bytes]) -> None:
     """Answer the host until it hangs up. The parent called `arm`."""
-    messages = received()
+    messages = (_DECODER.decode(line.decode()) for line in channel)
     for first in messages:
         if "sources" in first:
             _compile_and_tell(first["sources"], first["load_cpu_s"])
@@ -54,12 +54,6 @@ def serve() -> None:
         episode = Episode(first["opening"], rules, first["call_cpu_s"])
         for later in messages:
             write(episode.answer(later))
-
-
-def received() -> Iterator[Json]:
-    """Yield what the host sends."""
-    for line in io.BufferedReader(io.FileIO(INCOMING), READ_BYTES):
-        yield _DECODER.decode(line.decode())
 
 
 def _compile_and_tell(sources: dict[str, str], cpu_s: float) -> None:

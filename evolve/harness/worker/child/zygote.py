@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import io
 import os
 import select
 import signal
@@ -90,13 +91,15 @@ class Nursery:
 
     def run(self) -> None:
         """Obey orders and reap the dead until the host hangs up; then end all workers."""
-        sources: list[socket.socket | int] = [self._control, self._woken]
+        waiting = select.poll()  # `select` knows no descriptor above 1023, and the host may have many open
+        for descriptor in (self._control.fileno(), self._woken):
+            waiting.register(descriptor, select.POLLIN)
         while True:
-            ready, _, _ = select.select(sources, [], [])
+            ready = {descriptor for descriptor, _ in waiting.poll()}
             if self._woken in ready:
                 os.read(self._woken, 4096)
                 self._reap()
-            if self._control in ready and not self._obey():
+            if self._control.fileno() in ready and not self._obey():
                 break
         for process in self._alive.values():
             _kill(process)
@@ -160,6 +163,7 @@ def live(pipes: list[int], layers: Layers, zygote: int, *, is_test: bool) -> Non
     from evolve.harness.worker.child import sandbox, serve
 
     sandbox.keep_only(*pipes)
+    channel = io.BufferedReader(io.FileIO(sandbox.INCOMING), serve.READ_BYTES)
     sandbox.detach(zygote)
     sandbox.limit()
     if is_test:
@@ -169,7 +173,7 @@ def live(pipes: list[int], layers: Layers, zygote: int, *, is_test: bool) -> Non
     except OSError as error:
         return serve.send({"refused": str(error)})
     serve.write(b'{"ready":%d}' % layers)
-    serve.serve()
+    serve.serve(channel)
     return None
 
 
