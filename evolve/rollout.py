@@ -227,11 +227,10 @@ def _allow_descriptors(concurrency: int) -> None:
     """Raise the limit on open files, as far as the system lets us, to what so many episodes at once may need."""
     needed = DESCRIPTORS_EACH * concurrency + DESCRIPTORS_BESIDE
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if resource.RLIM_INFINITY != soft < needed:
+    most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if resource.RLIM_INFINITY != soft < most:
         with suppress(OSError, ValueError):  # a system may allow less than it says
-            resource.setrlimit(
-                resource.RLIMIT_NOFILE, (needed if hard == resource.RLIM_INFINITY else min(needed, hard), hard)
-            )
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from evolve.models.scripted import ScriptedModel, by_turn, reply_call
 from evolve.progress import Event, Finished, Progress, Silent
 from evolve.protocols import EnvironmentCard, ModelRequest
 from evolve.records import Call, Completion, Episode, Observation, Opening, Score, Split, Task, Tool
-from evolve.redteam.rule_code import ESCAPE, HEAD
+from evolve.redteam.rule_code import source
 from evolve.rollout import Job, Rollout, RolloutLimits
 from evolve.store import Ledger, Purpose
 from evolve.traces import Traces
@@ -213,9 +213,7 @@ def test_a_canary_in_rules_outranks_a_model_that_fails_meanwhile(tmp_path: Path)
 def test_rules_that_hang_hold_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where one episode acts at once, one without fault that comes last ends before those that came first and hang."""
     monkeypatch.setattr(rollout, "ACTING_AT_ONCE", 1)
-    hanging = (
-        f"{HEAD}{ESCAPE}\n@action_rule(id='action.x', strength='note', evidence='e')\ndef x(v, m): os.read(3, 1)\n"
-    )
+    hanging = source("os.read(3, 1)")
     ended: list[str] = []
 
     class Noting(Silent):
