@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-WORKERS ?= 2
+WORKERS ?= 3
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -15,7 +15,7 @@ help: ## list the targets
 demo: $(INSTALLED) ## the whole way on recorded completions: no key, no network, no model (ARGS=--json)
 	$(BIN)/evolve demo $(ARGS)
 
-test: $(INSTALLED) ## the test suite (ARGS="-k gate"; WORKERS=8 where there are more cores)
+test: $(INSTALLED) ## the test suite (ARGS="-k gate"; WORKERS=8 where there are more than two cores)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 check: $(INSTALLED) ## lint, format and types
