@@ -197,6 +197,29 @@ def test_a_model_that_fails_leaves_no_worker_behind(tmp_path: Path, pause_s: flo
     assert log == ["t0 is closed"]
 
 
+def test_an_episode_that_is_cancelled_twice_leaves_no_worker_behind(tmp_path: Path) -> None:
+    """Its worker is ready and was not asked yet; the second time comes while the first is still carried out."""
+
+    async def playing() -> None:
+        with CompletionCache(tmp_path / "completions.jsonl") as cache:
+            async with WorkerPool() as pool:
+                model, runtime = (
+                    CachedModel(pressing(latency_s=30.0), cache, grace_s=0.0),
+                    HarnessRuntime(harness(), pool),
+                )
+                playing = asyncio.create_task(play(Buttons([]), task(0), 0, model=model, runtime=runtime))  # type: ignore[arg-type]
+                await asyncio.sleep(0.5)
+                playing.cancel()
+                await asyncio.sleep(0)
+                playing.cancel()
+                await asyncio.wait({playing})
+                assert playing.cancelled()
+                await no_worker_is_left(pool)
+                await model.close()
+
+    asyncio.run(playing())
+
+
 def test_a_canary_in_rules_outranks_a_model_that_fails_meanwhile(tmp_path: Path) -> None:
     """A hit ends the run; it must not be lost because the episode ends for another reason before rules are needed."""
     canary = "buttons-canary-90b144250adb8714"

@@ -210,8 +210,9 @@ class EpisodeHarness:
         """
         if self._starting is not None:
             starting, self._starting = self._starting, None
-            starting.cancel()
-            await asyncio.wait({starting})
+            if not starting.done():
+                starting.cancel()  # from now on it ends its worker itself, also where nobody waits for that
+                await asyncio.wait({starting})
             failure = None if starting.cancelled() else starting.exception()
             if isinstance(failure, CanaryFound):
                 raise failure

@@ -27,6 +27,7 @@ from evolve.harness.worker import (
     Isolation,
     Layers,
     RuleDeclaration,
+    RuleWorker,
     WorkerPool,
     call_json,
     delta_json,
@@ -439,7 +440,7 @@ def test_what_was_compiled_for_one_episode_serves_the_next_as_well():
     ("source", "said"),
     [
         (f"{HEAD}def x(:\n", "action.py:2: SyntaxError: invalid syntax"),
-        (f"TEXT = '{'€' * 250_000}'\n", "the rules are too long: compiled "),
+        ("x = '\ud800'\n", "UnicodeEncodeError"),
     ],
 )
 def test_files_that_do_not_compile_say_so_each_time(source, said):
@@ -453,6 +454,37 @@ def test_files_that_do_not_compile_say_so_each_time(source, said):
     first, second = run(telling())
     assert first == second
     assert first.startswith(said)
+
+
+@pytest.mark.parametrize("top", [f"TEXT = '{'€' * 250_000}'", "deep = " + "lambda: " * 900 + "1"], ids=["long", "deep"])
+def test_code_that_cannot_be_passed_on_is_compiled_by_each_worker(top):
+    """Rule files within the limit on their length load, whatever they compile to."""
+
+    async def telling():
+        said = []
+        async with WorkerPool() as pool:
+            for _ in range(2):
+                worker = await pool.start_episode({"action.py": rule("return Block('well')", top=top)}, OPENING)
+                said.append((await ask_one(worker)).text)
+        return said
+
+    assert run(telling()) == ["well"] * 2
+
+
+def test_a_pool_that_was_closed_starts_nothing_more():
+    """Starts that were under way when it was closed end as such, and no process stays."""
+
+    async def telling():
+        pool = WorkerPool()
+        await pool.start()
+        starts = [asyncio.create_task(pool.start_episode({"action.py": HEAD + STOCK}, OPENING)) for _ in range(6)]
+        await asyncio.sleep(0.002)
+        await pool.close()
+        for ended in await asyncio.gather(*starts, return_exceptions=True):
+            assert isinstance(ended, RuleWorker | WorkerError)
+        assert pool.zygote_process_id is None
+
+    run(telling())
 
 
 def test_what_rules_draw_is_the_same_in_every_episode():

@@ -37,24 +37,10 @@ class Zygote:
         Raises:
             WorkerError: it does not start.
         """
-        ours, theirs = socket.socketpair()
-        script, rules = Path(zygote.__file__), Path(evolve.rules.__file__)
-        environment = {"PATH": os.defpath, "PYTHONHASHSEED": "0"}
-        environment["LD_BIND_NOW"] = "1"  # or each fork looks up the functions of the C library that it calls first
-        with theirs:
-            command = [sys.executable, *FLAGS, str(script), str(theirs.fileno()), str(rules)]
-            if seatbelt.is_available():
-                command = seatbelt.wrapped(command, (Path(sys.base_prefix), script.parent, rules))
-            process = subprocess.Popen(  # noqa: ASYNC220 - a few ms, once for each pool
-                command,
-                env=environment,
-                cwd="/",
-                start_new_session=True,  # a terminal's Ctrl-C asks the host to stop, and the episode goes to its end
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
+        try:
+            ours, process = _start()
+        except OSError as error:
+            raise WorkerError(f"the rule zygote did not start: {error.strerror}") from error
         new = cls(process, ours)
         try:
             await new._wait_until_ready()
@@ -123,3 +109,29 @@ class Zygote:
         self._control.close()
         self._process.kill()
         self._process.wait()
+
+
+def _start() -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    ours, theirs = socket.socketpair()
+    script, rules = Path(zygote.__file__), Path(evolve.rules.__file__)
+    environment = {"PATH": os.defpath, "PYTHONHASHSEED": "0"}
+    environment["LD_BIND_NOW"] = "1"  # or each fork looks up the functions of the C library that it calls first
+    command = [sys.executable, *FLAGS, str(script), str(theirs.fileno()), str(rules)]
+    if seatbelt.is_available():
+        command = seatbelt.wrapped(command, (Path(sys.base_prefix), script.parent, rules))
+    try:
+        with theirs:
+            process = subprocess.Popen(
+                command,
+                env=environment,
+                cwd="/",
+                start_new_session=True,  # a terminal's Ctrl-C asks the host to stop, and the episode goes to its end
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+    except OSError:
+        ours.close()
+        raise
+    return ours, process

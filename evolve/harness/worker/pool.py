@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import hashlib
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
@@ -19,7 +20,7 @@ from evolve.harness.worker.episode import ENDED_FROM_OUTSIDE, REPLY, RuleWorker,
 from evolve.harness.worker.nursery import Zygote
 from evolve.harness.worker.replies import RuleDeclaration, codes_of, declarations_of
 from evolve.harness.worker.tiers import TIERS, Isolation, Tier
-from evolve.records import Json, digest_of
+from evolve.records import Json
 
 START_TIMEOUT_S = 20.0
 STARTING_AT_ONCE = 4
@@ -64,6 +65,7 @@ class WorkerPool:
         self._zygote: Zygote | None = None
         self._isolation: Isolation | None = None
         self._channels: set[Channel] = set()
+        self._is_closed = False
         self._restart = asyncio.Lock()
         self._codes: dict[str, dict[str, str] | str] = {}
         self._starting = asyncio.Semaphore(STARTING_AT_ONCE)
@@ -100,6 +102,7 @@ class WorkerPool:
         Raises:
             WorkerError: no worker starts, or the isolation is below the minimum.
         """
+        self._is_closed = False
         try:
             self._isolation = Isolation.of(await self._self_test(), is_under_seatbelt=seatbelt.is_available())
             self._isolation.require(self._minimum_tier)
@@ -122,6 +125,7 @@ class WorkerPool:
         """End the zygote and all workers."""
         for channel in self._channels:
             channel.end(Broken("crashed", "the pool of workers was closed"))
+        self._is_closed = True
         if self._zygote is not None:
             zygote, self._zygote = self._zygote, None
             await zygote.close()
@@ -174,7 +178,9 @@ class WorkerPool:
             codes = await self._compiled(channel, sources, limits)
             if isinstance(codes, str):
                 return codes
-            line = await channel.ask(line_of({"codes": codes, "opening": opening, **limits}), self._patience_s)
+            rest = {} if codes else dict(sources)
+            first = {"codes": codes, "sources": rest, "opening": opening, **limits}
+            line = await channel.ask(line_of(first), self._patience_s)
             self._canaries.refuse(line, REPLY)
             return declarations_of(line)
         except Broken as broken:
@@ -187,7 +193,7 @@ class WorkerPool:
 
         It compiles them before it runs any, so that no rule has a say in what the workers of other episodes run.
         """
-        key = digest_of(sources)
+        key = hashlib.sha256(line_of(dict(sources))).hexdigest()
         if key not in self._codes:
             line = await channel.ask(line_of({"sources": dict(sources), **limits}), self._patience_s)
             self._canaries.refuse(line, REPLY)
@@ -225,6 +231,8 @@ class WorkerPool:
 
     async def _living_zygote(self) -> Zygote:
         async with self._restart:
+            if self._is_closed:
+                raise WorkerError("the pool of rule workers was closed")
             if self._zygote is None or not self._zygote.is_alive:
                 if self._zygote is not None:
                     self._zygote.kill()

@@ -71,6 +71,8 @@ class RuleReply:
 def codes_of(line: bytes, filenames: Collection[str]) -> dict[str, str] | str:
     """Return what the worker compiled the files to, to be given to others unread, or why they do not compile.
 
+    It may be nothing: then it cannot be passed on.
+
     Raises:
         Broken: the line is neither.
     """
@@ -78,7 +80,7 @@ def codes_of(line: bytes, filenames: Collection[str]) -> dict[str, str] | str:
     if (fault := _load_error(message)) is not None:
         return fault
     codes = message.get("codes")
-    if set(message) != {"codes"} or not isinstance(codes, dict) or codes.keys() != set(filenames):
+    if set(message) != {"codes"} or not isinstance(codes, dict) or codes.keys() not in (set(filenames), set()):
         raise Broken("nonsense", "the worker's code is not that of the files")
     if not all(isinstance(code, str) for code in codes.values()):
         raise Broken("nonsense", "the worker's code is no text")

@@ -12,7 +12,7 @@ import marshal
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from evolve.harness.worker.child.modules import ALLOWED
@@ -55,35 +55,50 @@ class Rule:
 def compiled(sources: Mapping[str, str]) -> dict[str, str]:
     """Compile the files and return their code by file name: marshalled, in Base64. Nothing of it is run.
 
+    Returns:
+        Nothing where the code is too long or too deep to be passed on: then each worker compiles for itself.
+
     Raises:
-        LoadFault: a file does not compile, or they are too long.
+        LoadFault: a file does not compile.
     """
-    codes = {filename: _compiled(filename, source) for filename, source in sources.items()}
-    length = sum(map(len, codes.values()))
-    if length > MAX_CODE_CHARS:
-        raise LoadFault(f"the rules are too long: compiled {length} bytes, the most is {MAX_CODE_CHARS}")
-    return codes
-
-
-def _compiled(filename: str, source: str) -> str:
+    compiled = {filename: _compiled(filename, source) for filename, source in sources.items()}
     try:
-        code = compile(source, filename, "exec", dont_inherit=True)
+        codes = {filename: base64.b64encode(marshal.dumps(code)).decode() for filename, code in compiled.items()}
+    except ValueError:
+        return {}
+    return codes if sum(map(len, codes.values())) <= MAX_CODE_CHARS else {}
+
+
+def _compiled(filename: str, source: str) -> CodeType:
+    try:
+        code: CodeType = compile(source, filename, "exec", dont_inherit=True)
     except Exception as error:
         raise LoadFault(describe(error)) from None
-    return base64.b64encode(marshal.dumps(code)).decode()
+    return code
 
 
-def load(codes: Mapping[str, str]) -> dict[str, Rule]:
-    """Run the compiled files and return their rules by id, in the order in which they stand.
+def _unpacked(code: str) -> CodeType:
+    unpacked: CodeType = marshal.loads(base64.b64decode(code))  # noqa: S302 - in here nothing has to be trusted
+    return unpacked
+
+
+def load(codes: Mapping[str, str], sources: Mapping[str, str]) -> dict[str, Rule]:
+    """Run the files and return their rules by id, in the order in which they stand.
+
+    Args:
+        codes: what `compiled` gave for them.
+        sources: those that it gave nothing for.
 
     Raises:
-        LoadFault: a file raises, or declares a rule that cannot be.
+        LoadFault: a file does not compile, raises, or declares a rule that cannot be.
     """
+    files = {name: _unpacked(code) for name, code in codes.items()}
+    files |= {name: _compiled(name, source) for name, source in sources.items()}
     rules: dict[str, Rule] = {}
     for filename, layer in FILES.items():
-        if filename not in codes:
+        if filename not in files:
             continue
-        for function in _marked(_run_file(filename, codes[filename])):
+        for function in _marked(_run_file(filename, files[filename])):
             declaration: Declaration = function.__rule__  # type: ignore[attr-defined]
             place = f"{filename}:{_first_line(function)}"
             if declaration.layer != layer:
@@ -127,12 +142,12 @@ def _text_of(error: BaseException) -> str:
         return "no message"
 
 
-def _run_file(filename: str, code: str) -> dict[str, Any]:
+def _run_file(filename: str, code: CodeType) -> dict[str, Any]:
     module = ModuleType(_module_name(filename))
     module.__dict__["__builtins__"] = _rule_builtins()
     sys.modules[module.__name__] = module  # dataclasses look their module up
     try:
-        exec(marshal.loads(base64.b64decode(code)), module.__dict__)  # noqa: S102, S302 - what this process is for
+        exec(code, module.__dict__)  # noqa: S102 - this process exists to run it, and can do nothing else
     except (Exception, SystemExit) as error:
         raise LoadFault(describe(error)) from None
     return module.__dict__

@@ -48,7 +48,7 @@ def play() -> None:
                 prepare()
     codes = loader.compiled(SOURCES)
     for _ in range(TIMES):
-        rules = serve.within(CPU_S, loader.load, codes)
+        rules = serve.within(CPU_S, loader.load, codes, {})
         episode = serve.Episode(_received(OPENING), rules, CPU_S)
         for steps_left in (3, 2, 1):
             episode.answer(_message(["action.rehearsal"], steps_left))

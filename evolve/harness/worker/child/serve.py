@@ -47,10 +47,10 @@ def serve(channel: Iterable[bytes]) -> None:
     """Answer the host until it hangs up. The parent called `arm`."""
     messages = (_DECODER.decode(line.decode()) for line in channel)
     for first in messages:
-        if "sources" in first:
+        if "codes" not in first:
             _compile_and_tell(first["sources"], first["load_cpu_s"])
             continue
-        rules = _load_and_tell(first["codes"], first["load_cpu_s"])
+        rules = _load_and_tell(first["codes"], first["sources"], first["load_cpu_s"])
         episode = Episode(first["opening"], rules, first["call_cpu_s"])
         for later in messages:
             write(episode.answer(later))
@@ -65,10 +65,10 @@ def _compile_and_tell(sources: dict[str, str], cpu_s: float) -> None:
         send({"load_error": f"compiling took more than {cpu_s} s of processor time"})
 
 
-def _load_and_tell(codes: dict[str, str], cpu_s: float) -> dict[str, Rule]:
+def _load_and_tell(codes: dict[str, str], sources: dict[str, str], cpu_s: float) -> dict[str, Rule]:
     rules: dict[str, Rule] = {}
     try:
-        rules = within(cpu_s, load, codes)
+        rules = within(cpu_s, load, codes, sources)
         send({"declarations": [_described(rule.declaration) for rule in rules.values()]})
     except LoadFault as fault:
         send({"load_error": str(fault)})
