@@ -27,9 +27,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from evolve.assembly import environment_names, make_environment
 from evolve.bench import find_benchmark
 from evolve.environments.conformance import nonsense
+from evolve.environments.installed import environment_names, make_environment
 from evolve.errors import UserError
 from evolve.protocols import Environment, Session
 from evolve.records import Call, Json, Observation, Split, Task

@@ -16,9 +16,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from evolve.assembly import environment_names, installed, make_environment
 from evolve.environments.conformance import Baseline, Check, broken, conformance, do_nothing, subject_of
 from evolve.environments.data import Benchmark, BenchmarkData, DataFile
+from evolve.environments.installed import environment_names, make_environment, offered
 from evolve.errors import ConfigError, EvolveError, UserError
 from evolve.records import Record
 
@@ -79,7 +79,7 @@ class Verification(Record):
 
 def benchmark_names() -> list[str]:
     """Return the names of all benchmarks that installed adapters play."""
-    return sorted({point.name for point in installed(BENCHMARK_GROUP)})
+    return sorted({point.name for point in offered(BENCHMARK_GROUP)})
 
 
 def find_benchmark(name: str) -> Benchmark:
@@ -88,14 +88,14 @@ def find_benchmark(name: str) -> Benchmark:
     Raises:
         UserError: there is none of that name.
     """
-    for point in installed(BENCHMARK_GROUP):
+    for point in offered(BENCHMARK_GROUP):
         benchmark: Benchmark = point.load()
         if name in (benchmark.name, *benchmark.environments):
             return benchmark
     known = ", ".join(benchmark_names()) or "none"
     if name in environment_names():
         raise UserError(f"{name} brings its own tasks, there is no data to fetch; benchmarks with data are: {known}")
-    played = {one for point in installed(BENCHMARK_GROUP) for one in point.load().environments}
+    played = {one for point in offered(BENCHMARK_GROUP) for one in point.load().environments}
     others = ", ".join(sorted(set(environment_names()) - played)) or "none"
     raise UserError(
         f"there is no benchmark {name!r}; installed are: {known}; environments that bring their own tasks: {others}"

@@ -12,8 +12,9 @@ from contextlib import AbstractContextManager
 from itertools import takewhile
 from pathlib import Path
 
-from evolve.assembly import clock_of, hold_workspace, make_environment, open_ledger
+from evolve.assembly import clock_of, hold_workspace, open_ledger
 from evolve.config import Config, Loaded, load_config
+from evolve.environments.installed import make_environment
 from evolve.errors import UserError
 from evolve.evaluate import ArmResult, Evaluation, evaluate
 from evolve.freeze import freeze_head

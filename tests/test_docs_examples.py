@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evolve.agent import play
-from evolve.assembly import ENVIRONMENT_GROUP, environment_names, make_environment
+from evolve.environments.installed import ENVIRONMENT_GROUP, environment_names, make_environment
 from evolve.errors import ConfigError, SealError
 from evolve.harness.artifact import read_harness
 from evolve.harness.check import check_files

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import small_run
 
-from evolve.assembly import environment_names
 from evolve.config import load_config
+from evolve.environments.installed import environment_names
 from evolve.errors import UserError
 from evolve.harness.artifact import read_harness
 from evolve.lock import alone_in

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from textwrap import indent
 
-from evolve.assembly import make_environment
 from evolve.cli.output import count, table
+from evolve.environments.installed import make_environment
 from evolve.errors import ConfigError
 from evolve.records import Json, Split
 

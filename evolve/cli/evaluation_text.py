@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from evolve.assembly import check_names, make_environment
 from evolve.cli.live import live_progress
 from evolve.cli.output import count, points, say, show, table
 from evolve.cli.place import Place, reading, wait_for
 from evolve.cli.run_text import interval_text, money
 from evolve.doctor import require_ready
+from evolve.environments.installed import check_names, make_environment
 from evolve.evaluate import ArmResult, Evaluation
 from evolve.evaluate import evaluate as look_at
 from evolve.freeze import frozen_harness

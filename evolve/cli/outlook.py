@@ -6,11 +6,11 @@ from dataclasses import asdict
 
 from pydantic import Field
 
-from evolve.assembly import make_environment
 from evolve.cli.expected import Expected, Noise, expect, measured_noise, measured_pace, most_episodes
 from evolve.cli.output import count
 from evolve.cli.place import Place
 from evolve.doctor import refusals, warnings
+from evolve.environments.installed import make_environment
 from evolve.gate.budget import ErrorBudget
 from evolve.gate.plan import plan
 from evolve.gate.sequential import SequentialPairedTest

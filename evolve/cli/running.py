@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from evolve.assembly import environment_maker
 from evolve.cli.live import live_progress
 from evolve.cli.output import say, show
 from evolve.cli.pick import pick_run
@@ -12,6 +11,7 @@ from evolve.cli.place import Place, inspecting, reading, wait_for, writing
 from evolve.cli.run_text import run_document, run_text
 from evolve.config import Told
 from evolve.doctor import require_startable, warnings
+from evolve.environments.installed import environment_maker
 from evolve.errors import EvolveError
 from evolve.loop.accept import take_all
 from evolve.loop.session import latest_unfinished, run_session

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evolve.assembly import make_environment
 from evolve.cli.place import Place, reading, writing
+from evolve.environments.installed import make_environment
 from evolve.freeze import freeze_head, freeze_preview
 from evolve.records import FrozenHarness, Json
 from evolve.repository import open_repository

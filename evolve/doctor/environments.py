@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evolve.assembly import environment_names, make_environment
 from evolve.bench import benchmark_names, find_benchmark
 from evolve.config import Config
 from evolve.doctor.finding import Finding
+from evolve.environments.installed import environment_names, make_environment
 from evolve.errors import EvolveError
 from evolve.harness.worker import TIERS, WorkerPool
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evolve.assembly import make_environment
 from evolve.canaries import Canaries
 from evolve.config import Config, flat_values
+from evolve.environments.installed import make_environment
 from evolve.errors import ConfigError
 from evolve.harness.artifact import Harness, read_harness
 from evolve.models.create import create_model

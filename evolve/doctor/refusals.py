@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from evolve.assembly import make_environment, read_ledger
+from evolve.assembly import read_ledger
 from evolve.config import Config
 from evolve.doctor.ready import (
     asked,
@@ -19,6 +19,7 @@ from evolve.doctor.ready import (
     require_price,
     require_proposer,
 )
+from evolve.environments.installed import make_environment
 from evolve.errors import EvolveError
 from evolve.harness.check import unit_ids
 from evolve.loop.session import deciding, require_present, require_unchanged_files

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from evolve.assembly import make_environment
+from evolve.environments.installed import make_environment
 from evolve.errors import RulerChanged, StoreError, UserError
 from evolve.loop.trial_rows import require_trials
 from evolve.records import Candidate, Decision, Verdict

@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from evolve.assembly import Bench, Held, environment_maker, hold_workspace, make_rollout, open_bench
+from evolve.assembly import Bench, Held, hold_workspace, make_rollout, open_bench
 from evolve.config import Config
+from evolve.environments.installed import environment_maker
 from evolve.errors import BudgetSpent, EvolveError, Interrupted, RulerChanged, UserError
 from evolve.loop.context import RunContext, parse_time
 from evolve.loop.replay import Replayer

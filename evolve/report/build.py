@@ -7,8 +7,8 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from evolve.assembly import make_environment
 from evolve.classify.label import class_counts, label_failure
+from evolve.environments.installed import make_environment
 from evolve.errors import ConfigError, RepositoryError
 from evolve.evaluate import Evaluation, wilson
 from evolve.loop.examine import budget_after

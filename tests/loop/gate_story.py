@@ -15,8 +15,8 @@ from typing import Any
 
 import small_run
 
-from evolve.assembly import make_environment
 from evolve.environments.household.loop_problems import loop_problems
+from evolve.environments.installed import make_environment
 from evolve.errors import ProviderError
 from evolve.models.scripted import ScriptedModel, reply_call
 from evolve.protocols import ModelRequest

@@ -8,7 +8,7 @@ from pathlib import Path
 from loop import gate_story
 from redteam.cases import case
 
-from evolve.assembly import make_environment
+from evolve.environments.installed import make_environment
 from evolve.gate.budget import Policy
 from evolve.harness.artifact import read_harness
 from evolve.harness.runtime import HarnessRuntime

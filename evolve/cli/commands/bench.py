@@ -86,11 +86,11 @@ def verify(
     Exit code 1 where a check does not hold, 2 where nothing can be checked: an extra, data or an option is missing.
     """
     from evolve import bench
-    from evolve.assembly import environment_names
     from evolve.cli.bench_text import verification_text
     from evolve.cli.codes import OUR_BUG, USAGE
     from evolve.cli.output import show
     from evolve.cli.place import configuration
+    from evolve.environments.installed import environment_names
 
     chosen = configuration(workspace, file=config, assignments=assignments).environments
     given = {"data": data} if data else {}

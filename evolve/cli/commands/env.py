@@ -16,9 +16,9 @@ group = typer.Typer(help="List the installed environments, show one, or start a 
 @group.command("list")
 def list_environments(as_json: AsJson = False) -> None:
     """List the installed environments; one that lacks data or an extra says what it needs."""
-    from evolve.assembly import environment_names
     from evolve.cli.environment_text import listed_environments, listing_text
     from evolve.cli.output import show
+    from evolve.environments.installed import environment_names
 
     found = listed_environments(environment_names())
     show({"environments": found}, listing_text(found), as_json=as_json)
@@ -48,8 +48,8 @@ def new_environment(
 
     `pip install -e 'DIR[dev]'` makes it known, `evolve bench verify NAME` checks what every environment has to keep.
     """
-    from evolve.assembly import environment_names
     from evolve.cli.output import show
+    from evolve.environments.installed import environment_names
     from evolve.environments.template import start_environment
     from evolve.errors import UserError
 
