@@ -28,6 +28,7 @@ from evolve.records import (
     ModelFingerprint,
     Observation,
     ProposedCall,
+    Score,
     Step,
     StopReason,
     Task,
@@ -103,30 +104,8 @@ async def play(
             score = await off_loop(card, session.score)
         finally:
             await harness.close()
-    seen = player.transcript
-    return Episode(
-        episode_id=name,
-        task_id=task.task_id,
-        environment=card.name,
-        family=task.family,
-        split=task.split,
-        trial=trial,
-        model=model.fingerprint.digest,
-        harness=runtime.digest,
-        status="done",
-        stop=stop,
-        opening=session.opening,
-        opening_firings=tuple(harness.opening_firings),
-        steps=tuple(seen.steps),
-        score=score,
-        faults=tuple(harness.faults),
-        usage=seen.usage,
-        usage_asked=seen.usage_asked,
-        requests=seen.requests,
-        requests_asked=seen.asked,
-        wall_s=round(time.perf_counter() - started, 3),
-        isolation=harness.isolation,
-    )
+    wall_s = round(time.perf_counter() - started, 3)
+    return player.episode(task, trial, harness=runtime.digest, stop=stop, score=score, wall_s=wall_s)
 
 
 class Player:
@@ -171,6 +150,35 @@ class Player:
                     break
             self.transcript.turns += 1
         return "step_limit"
+
+    def episode(
+        self, task: Task, trial: int, *, harness: str, stop: StopReason, score: Score, wall_s: float
+    ) -> Episode:
+        """Return the record of the episode, once it is over; `harness` is the digest of the one it was played with."""
+        seen = self.transcript
+        return Episode(
+            episode_id=self._owner,
+            task_id=task.task_id,
+            environment=self._card.name,
+            family=task.family,
+            split=task.split,
+            trial=trial,
+            model=self._model.fingerprint.digest,
+            harness=harness,
+            status="done",
+            stop=stop,
+            opening=self._session.opening,
+            opening_firings=tuple(self._harness.opening_firings),
+            steps=tuple(seen.steps),
+            score=score,
+            faults=tuple(self._harness.faults),
+            usage=seen.usage,
+            usage_asked=seen.usage_asked,
+            requests=seen.requests,
+            requests_asked=seen.asked,
+            wall_s=wall_s,
+            isolation=self._harness.isolation,
+        )
 
     async def _next_completion(self) -> Completion:
         seen = self.transcript

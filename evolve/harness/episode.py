@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
@@ -10,9 +9,8 @@ from typing import Protocol
 
 import orjson
 
-from evolve.errors import CanaryFound
 from evolve.harness.artifact import Contract, Skill
-from evolve.harness.worker import RuleReply, RuleWorker, delta_json
+from evolve.harness.worker import RuleReply, RuleWorker, StartingWorker, delta_json
 from evolve.records import (
     Call,
     Effect,
@@ -103,7 +101,7 @@ class EpisodeHarness:
         self._switches = switches
         self._read_only = {tool.name for tool in tools if tool.read_only}
         self._step_limit = step_limit
-        self._starting: asyncio.Task[RuleWorker] | None = None
+        self._starting: StartingWorker | None = None
         self._worker: RuleWorker | None = None
         self._on: dict[Layer, list[str]] = {}
         self._blocks: Counter[str] = Counter()
@@ -138,7 +136,7 @@ class EpisodeHarness:
             self.system = f"{self.system}\n\n{text}"
             self._fire_opening(skill.head.id, Layer.SKILL, text)
 
-    def attach(self, starting: asyncio.Task[RuleWorker]) -> None:
+    def attach(self, starting: StartingWorker) -> None:
         """Take the worker that will hold this episode's rules once it has started."""
         self._starting = starting
 
@@ -151,7 +149,7 @@ class EpisodeHarness:
         """
         if self._starting is None:
             return
-        self._worker = await self._starting
+        self._worker = await self._starting.worker()
         self._starting = None
         for rule in self._worker.declarations:
             if self._switches.is_on(rule.id, rule.layer):
@@ -169,7 +167,6 @@ class EpisodeHarness:
         admissible: tuple[str, ...] | None,
     ) -> Realized:
         """Action Realization: pass, rewrite or block what the model proposed."""
-        await self.ready()
         call = _call_of(proposed)
         work = _Pass(len(steps), Turn(text, proposed, admissible), self._units(Layer.ACTION))
         async for reply in self._changes(Layer.ACTION, work, steps, prober):
@@ -187,7 +184,6 @@ class EpisodeHarness:
 
     async def regulate(self, *, steps: Sequence[Step], prober: Prober, admissible: tuple[str, ...] | None) -> Regulated:
         """Trajectory Regulation: notes on the step just taken, the last of `steps`."""
-        await self.ready()
         last = steps[-1]
         turn = Turn(last.text, last.proposed, admissible)
         work = _Pass(last.index, turn, self._units(Layer.TRAJECTORY))
@@ -210,18 +206,13 @@ class EpisodeHarness:
         """
         if self._starting is not None:
             starting, self._starting = self._starting, None
-            if not starting.done():
-                starting.cancel()  # from now on it ends its worker itself, also where nobody waits for that
-                await asyncio.wait({starting})
-            failure = None if starting.cancelled() else starting.exception()
-            if isinstance(failure, CanaryFound):
-                raise failure
-            if not starting.cancelled() and failure is None:
-                self._worker = starting.result()
+            await starting.drop()
         if self._worker is not None:
             await self._worker.close()
 
     def _units(self, layer: Layer) -> list[str]:
+        if self._starting is not None:
+            raise RuntimeError("the rules are not loaded yet: wait for `ready`")
         return list(self._on.get(layer, ()))
 
     async def _changes(

@@ -5,14 +5,13 @@ Off is identical: without an active unit every text and tool passes through unch
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from functools import cached_property
 
 from evolve.harness.artifact import RULE_FILES, Harness, Skill
 from evolve.harness.episode import EpisodeHarness
 from evolve.harness.skills import SkillIndex
-from evolve.harness.worker import WorkerPool, opening_json
+from evolve.harness.worker import StartingWorker, WorkerPool, opening_json
 from evolve.records import Layer, Opening, Strength, Tool, digest_of
 
 OFF = "off"
@@ -73,7 +72,7 @@ class HarnessRuntime:
         episode.apply_skills(found)
         if self._sources and self._pool is not None:
             start = self._pool.start_episode(self._sources, opening_json(task_text, tools, step_limit))
-            episode.attach(asyncio.create_task(start))
+            episode.attach(StartingWorker(start))
         return episode
 
     @property

@@ -20,7 +20,7 @@ class SkillIndex:
             self._index()
 
     def _index(self) -> None:
-        import bm25s  # with numpy, a fifth of the start of a command; most harnesses have no skills
+        import bm25s  # with numpy, a tenth of the start of a command; most harnesses have no skills
         from bm25s.stopwords import STOPWORDS_EN
 
         texts = (f"{skill.head.title} {skill.head.when}" for skill in self._skills)

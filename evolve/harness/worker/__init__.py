@@ -6,7 +6,7 @@ boundary is one JSON line each way. `child` is the far side; everything else her
 """
 
 from evolve.harness.worker.child.orders import Layers
-from evolve.harness.worker.episode import RuleWorker
+from evolve.harness.worker.episode import RuleWorker, StartingWorker
 from evolve.harness.worker.pool import WorkerPool
 from evolve.harness.worker.replies import FaultKind, ReplyKind, RuleDeclaration, RuleReply
 from evolve.harness.worker.tiers import TIERS, Isolation, Tier
@@ -21,6 +21,7 @@ __all__ = [
     "RuleDeclaration",
     "RuleReply",
     "RuleWorker",
+    "StartingWorker",
     "Tier",
     "WorkerPool",
     "call_json",

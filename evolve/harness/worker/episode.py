@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any
 
 import orjson
 
 from evolve.canaries import Canaries
-from evolve.errors import WorkerError
+from evolve.errors import CanaryFound, WorkerError
 from evolve.harness.worker.channel import Broken, Channel
 from evolve.harness.worker.replies import FaultKind, RuleDeclaration, RuleReply, replies_of
 from evolve.harness.worker.tiers import Tier
@@ -98,6 +100,39 @@ class RuleWorker:
 
     def _faults(self, units: Sequence[str], kind: FaultKind, text: str) -> tuple[RuleReply, ...]:
         return tuple(RuleReply.of_fault(unit, kind, text) for unit in units)
+
+
+class StartingWorker:
+    """A worker that is on its way in the running event loop. Either wait for it or drop it."""
+
+    def __init__(self, start: Coroutine[Any, Any, RuleWorker]) -> None:
+        self._start = asyncio.create_task(start)
+
+    async def worker(self) -> RuleWorker:
+        """Wait for the worker.
+
+        Raises:
+            WorkerError: it cannot be started.
+            CanaryFound: the harness gave a canary away while it was loaded.
+        """
+        return await self._start
+
+    async def drop(self) -> None:
+        """End it, ready or not.
+
+        Raises:
+            CanaryFound: the harness gave a canary away while it was loaded, and nobody was told yet.
+        """
+        if not self._start.done():
+            self._start.cancel()  # from now on it ends its worker itself, also where nobody waits for that
+            await asyncio.wait({self._start})
+        if self._start.cancelled():
+            return
+        failure = self._start.exception()
+        if isinstance(failure, CanaryFound):
+            raise failure
+        if failure is None:
+            await self._start.result().close()
 
 
 def line_of(message: Json) -> bytes:
