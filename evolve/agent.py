@@ -58,8 +58,8 @@ class Transcript:
 
     messages: list[Json]
     steps: list[Step] = field(default_factory=list)
-    usage: Usage = Usage()
-    usage_asked: Usage = Usage()
+    usages: list[Usage] = field(default_factory=list)
+    usages_asked: list[Usage] = field(default_factory=list)
     requests: int = 0
     asked: int = 0
     turns: int = 0
@@ -172,8 +172,8 @@ class Player:
             steps=tuple(seen.steps),
             score=score,
             faults=tuple(self._harness.faults),
-            usage=seen.usage,
-            usage_asked=seen.usage_asked,
+            usage=Usage.total(seen.usages),
+            usage_asked=Usage.total(seen.usages_asked),
             requests=seen.requests,
             requests_asked=seen.asked,
             wall_s=wall_s,
@@ -190,9 +190,9 @@ class Player:
         seen.request = answered.key
         seen.requests += 1
         seen.asked += answered.is_asked
-        seen.usage += answered.completion.usage
+        seen.usages.append(answered.completion.usage)
         if answered.is_asked:
-            seen.usage_asked += answered.completion.usage
+            seen.usages_asked.append(answered.completion.usage)
         return answered.completion
 
     async def _take_step(self, completion: Completion, proposed: ProposedCall | None) -> bool:

@@ -269,7 +269,7 @@ def _arm(episodes: Sequence[Episode]) -> ArmResult:
         rate=round(successes / len(scored), 6) if scored else 0.0,
         ci95=(round(low, 6), round(high, 6)),
         errors=len(episodes) - len(scored),
-        usage=sum((episode.usage for episode in scored), Usage()),
+        usage=Usage.total(episode.usage for episode in scored),
     )
 
 

@@ -10,8 +10,8 @@ import asyncio
 import gc
 import os
 import resource
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 
@@ -69,15 +69,31 @@ class Slots:
         self._free = asyncio.Semaphore(count)
         self._longest_s = longest_s
 
-    @asynccontextmanager
-    async def one(self) -> AsyncIterator[None]:
-        """Wait for a slot and hold it, though no longer than the set time: a rule may hang, a step may block."""
+    def one(self) -> Slot:
+        """Return one to wait for and hold, though no longer than the set time: a rule may hang, a step may block."""
+        return Slot(self._free, self._longest_s)
+
+
+class Slot:
+    """One of the slots: `async with` waits for it and gives it back."""
+
+    def __init__(self, free: asyncio.Semaphore, longest_s: float) -> None:
+        self._free = free
+        self._longest_s = longest_s
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def __aenter__(self) -> None:
         await self._free.acquire()
-        with ExitStack() as held:
-            held.callback(self._free.release)
-            timer = asyncio.get_running_loop().call_later(self._longest_s, held.close)
-            held.callback(timer.cancel)
-            yield
+        self._timer = asyncio.get_running_loop().call_later(self._longest_s, self._give_back)
+
+    async def __aexit__(self, kind: object, error: object, at: object) -> None:
+        self._give_back()
+
+    def _give_back(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._free.release()
 
 
 class Rollout:

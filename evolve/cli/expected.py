@@ -110,7 +110,7 @@ def measured_pace(place: Place) -> Pace | None:
                     episodes=len(episodes),
                     requests_per_episode=round(requests / len(episodes), 2),
                     asked_share=round(min(1.0, asked / requests), 4),
-                    usage=sum((_usage(entry) for entry in episodes), Usage()),
+                    usage=Usage.total(_usage(entry) for entry in episodes),
                     requests=requests,
                     wall_s_per_episode=round(math.fsum(entry.wall_s for entry in episodes) / len(episodes), 3),
                 )

@@ -84,5 +84,5 @@ def _verdict(exam: Exam, results: list[StageResult]) -> Verdict:
         alpha=exam.alpha_spent or None,
         requests_asked=sum(e.requests_asked for e in exam.candidate_episodes),
         requests_reused=sum(e.requests - e.requests_asked for e in exam.candidate_episodes),
-        usage=sum((e.usage for e in exam.candidate_episodes), Usage()),
+        usage=Usage.total(e.usage for e in exam.candidate_episodes),
     )

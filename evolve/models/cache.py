@@ -196,6 +196,42 @@ def _read_line(line: bytes) -> _Line | None:
         return None
 
 
+class _Asking:
+    """A request that is on its way, and those who wait for its answer.
+
+    They may be cancelled, it goes on: it is paid for, so its answer is kept.
+    """
+
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+        self.task: asyncio.Task[None] | None = None
+        self._waiters: list[asyncio.Future[Completion]] = []
+
+    async def answer(self) -> Completion:
+        """Wait for the completion."""
+        waiter: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
+        self._waiters.append(waiter)
+        return await waiter
+
+    def tell(self, completion: Completion) -> None:
+        """Hand the completion to all who wait."""
+        for waiter in self._waiting():
+            waiter.set_result(completion)
+
+    def fail(self, error: Exception) -> None:
+        """Raise an error where they wait."""
+        for waiter in self._waiting():
+            waiter.set_exception(error)
+
+    def give_up(self) -> None:
+        """Cancel those who wait."""
+        for waiter in self._waiting():
+            waiter.cancel()
+
+    def _waiting(self) -> Iterator[asyncio.Future[Completion]]:
+        return (waiter for waiter in self._waiters if not waiter.done())
+
+
 class CachedModel:
     """A model that is asked only what nobody asked before.
 
@@ -224,7 +260,7 @@ class CachedModel:
         self._payer = payer
         self._price = price
         self._grace_s = grace_s
-        self._asking: dict[str, asyncio.Task[Stored]] = {}
+        self._asking: dict[str, _Asking] = {}
 
     @property
     def fingerprint(self) -> ModelFingerprint:
@@ -242,14 +278,17 @@ class CachedModel:
         key, size = hashlib.sha256(content).hexdigest(), len(content)
         del content  # long, and nobody needs it while the model thinks
         stored = self.cache.get(key)
-        if stored is None:
-            # An episode that is cancelled leaves its request running: it is paid for, so its answer is kept.
-            stored = await asyncio.shield(self._asked(key, request, owner, size))
-        return Answered(stored.completion, key, is_asked=stored.owner == owner)
+        if stored is not None:
+            return Answered(stored.completion, key, is_asked=stored.owner == owner)
+        asking = self._asking.get(key)
+        if asking is None:
+            asking = self._asking[key] = _Asking(owner)
+            asking.task = asyncio.create_task(self._answer(asking, key, request, size))
+        return Answered(await asking.answer(), key, is_asked=asking.owner == owner)
 
     async def close(self) -> None:
         """Take the answers that are on their way, give up those that keep us waiting, and close the model."""
-        waiting = tuple(self._asking.values())
+        waiting = tuple(asking.task for asking in self._asking.values() if asking.task is not None)
         if waiting:
             await asyncio.wait(waiting, timeout=self._grace_s)
         for task in waiting:
@@ -261,23 +300,25 @@ class CachedModel:
     def _digest(self) -> str:
         return self.model.fingerprint.digest
 
-    def _asked(self, key: str, request: ModelRequest, owner: str, size: int) -> asyncio.Task[Stored]:
-        if (task := self._asking.get(key)) is None:
-            task = asyncio.create_task(self._ask(key, request, owner, size))
-            task.add_done_callback(lambda done: self._forget(key, done))
-            self._asking[key] = task
-        return task
+    async def _answer(self, asking: _Asking, key: str, request: ModelRequest, size: int) -> None:
+        """Ask the model and tell all who wait; nobody may be left to tell."""
+        try:
+            completion = await self._ask(request, size)
+            self.cache.put(key, asking.owner, completion, payer=self._payer)
+        except asyncio.CancelledError:
+            asking.give_up()
+            raise
+        except Exception as error:
+            asking.fail(error)
+        else:
+            asking.tell(completion)
+        finally:
+            del self._asking[key]
 
-    async def _ask(self, key: str, request: ModelRequest, owner: str, size: int) -> Stored:
+    async def _ask(self, request: ModelRequest, size: int) -> Completion:
         if self._budget is None:
-            return self.cache.put(key, owner, await self.model.complete(request), payer=self._payer)
-        expected = estimate(size, self.fingerprint.sampling, self._price)
-        with self._budget.reserve(expected) as reservation:
+            return await self.model.complete(request)
+        with self._budget.reserve(estimate(size, self.fingerprint.sampling, self._price)) as reservation:
             completion = await self.model.complete(request)
             reservation.settle(completion.usage)
-        return self.cache.put(key, owner, completion, payer=self._payer)
-
-    def _forget(self, key: str, done: asyncio.Task[Stored]) -> None:
-        self._asking.pop(key, None)
-        if not done.cancelled():
-            done.exception()  # seen here, for those who asked may be gone
+        return completion

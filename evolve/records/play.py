@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import Field
@@ -83,14 +84,20 @@ class Usage(Record):
     completion_tokens: int = 0
     cost_usd: float | None = None
 
-    def __add__(self, other: Usage) -> Usage:
-        costs = [c for c in (self.cost_usd, other.cost_usd) if c is not None]
-        return Usage(
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            completion_tokens=self.completion_tokens + other.completion_tokens,
+    @classmethod
+    def total(cls, usages: Iterable[Usage]) -> Usage:
+        """Return the sum; its cost is that of those whose price is known."""
+        counted = tuple(usages)
+        costs = [usage.cost_usd for usage in counted if usage.cost_usd is not None]
+        return cls(
+            prompt_tokens=sum(usage.prompt_tokens for usage in counted),
+            cached_tokens=sum(usage.cached_tokens for usage in counted),
+            completion_tokens=sum(usage.completion_tokens for usage in counted),
             cost_usd=sum(costs) if costs else None,
         )
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage.total((self, other))
 
 
 class ModelFingerprint(Record):

@@ -132,7 +132,7 @@ class Runs(Store):
             requests=requests or 0,
             requests_asked=asked or 0,
             usage=Usage(**dict(zip(_SUMMED, [*(count or 0 for count in tokens), cost], strict=True))),
-            proposer_usage=sum((Usage.model_validate(record["usage"]) for record in records), Usage()),
+            proposer_usage=Usage.total(Usage.model_validate(record["usage"]) for record in records),
         )
 
 
