@@ -29,7 +29,7 @@ SHARE_NEEDS = 10
 ACTING_AT_ONCE = max(8, os.cpu_count() or 1)
 LONGEST_ACT_S = 0.05
 
-OBJECTS_BETWEEN_COLLECTIONS = 5000
+OBJECTS_BETWEEN_COLLECTIONS = 50_000
 DESCRIPTORS_EACH, DESCRIPTORS_BESIDE = 4, 256  # a worker has two, a request one
 GOES_ON = "stopped as asked; the same command goes on from here (a run with --resume)"
 

@@ -95,8 +95,8 @@ class RuleWorker:
     async def close(self) -> None:
         """End the worker. May be called twice."""
         self._off = self._off or "the worker was closed"
+        self._kill()  # first, or the worker would wake to find that nobody listens any more
         self._channel.end(Broken("crashed", self._off))
-        self._kill()
 
     def _faults(self, units: Sequence[str], kind: FaultKind, text: str) -> tuple[RuleReply, ...]:
         return tuple(RuleReply.of_fault(unit, kind, text) for unit in units)
