@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
+from weakref import WeakSet
 
 import orjson
 
@@ -17,9 +18,9 @@ from evolve.harness.worker import seatbelt
 from evolve.harness.worker.channel import Broken, Channel
 from evolve.harness.worker.child.orders import Kind, Layers
 from evolve.harness.worker.episode import ENDED_FROM_OUTSIDE, REPLY, RuleWorker, line_of
-from evolve.harness.worker.nursery import Zygote
 from evolve.harness.worker.replies import RuleDeclaration, codes_of, declarations_of
 from evolve.harness.worker.tiers import TIERS, Isolation, Tier
+from evolve.harness.worker.zygote import Zygote
 from evolve.records import Json
 
 START_TIMEOUT_S = 20.0
@@ -64,7 +65,7 @@ class WorkerPool:
         self._canaries = canaries or Canaries({})
         self._zygote: Zygote | None = None
         self._isolation: Isolation | None = None
-        self._channels: set[Channel] = set()
+        self._channels: WeakSet[Channel] = WeakSet()
         self._is_closed = False
         self._restart = asyncio.Lock()
         self._codes: dict[str, dict[str, str] | str] = {}
@@ -123,7 +124,7 @@ class WorkerPool:
 
     async def close(self) -> None:
         """End the zygote and all workers."""
-        for channel in self._channels:
+        for channel in list(self._channels):
             channel.end(Broken("crashed", "the pool of workers was closed"))
         self._is_closed = True
         if self._zygote is not None:
@@ -247,5 +248,5 @@ class WorkerPool:
             why = f"{error.strerror}; {mend}" if error.errno in TOO_MANY_FILES else f"the zygote is gone: {error}"
             raise Broken("crashed", why) from None
         channel = Channel(ours)
-        self._channels = {known for known in self._channels if known.broken is None} | {channel}
+        self._channels.add(channel)
         return number, channel

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 import orjson
@@ -34,6 +35,9 @@ MAY_RETURN = {
 }
 RANKS = {strength.value: strength.rank for strength in Strength}
 """How far a kind of outcome goes: outcomes that change something bear the name of the strength they need."""
+
+HARNESSES_KNOWN = 16
+"""Each episode's worker declares the same, line for line, as the one before it with the same harness."""
 
 ANSWER = {"id", "outcomes"}
 PASS = {"kind": "pass"}
@@ -87,6 +91,7 @@ def codes_of(line: bytes, filenames: Collection[str]) -> dict[str, str] | str:
     return codes
 
 
+@lru_cache(maxsize=HARNESSES_KNOWN)
 def declarations_of(line: bytes) -> tuple[RuleDeclaration, ...] | str:
     """Return what the worker declares, or the words in which the harness does not load.
 
@@ -155,7 +160,7 @@ def _declaration(order: int, raw: Any) -> RuleDeclaration:
 
 def _reply(raw: Any, rule: RuleDeclaration) -> RuleReply:
     if raw == PASS:
-        return RuleReply(rule.id, "pass")
+        return _passed(rule.id)
     kind = raw.get("kind") if isinstance(raw, dict) else None
     expected = KEYS.get(kind) if isinstance(kind, str) else None
     if expected is None or raw.keys() != expected.keys() | {"kind"}:
@@ -169,6 +174,12 @@ def _reply(raw: Any, rule: RuleDeclaration) -> RuleReply:
     if RANKS.get(kind, -1) > RANKS[rule.strength]:
         return RuleReply.of_fault(rule.id, "over_strength", f"returned {kind}, declared {rule.strength}")
     return RuleReply(unit=rule.id, **raw)
+
+
+@lru_cache(maxsize=MAX_RULES)
+def _passed(unit: str) -> RuleReply:
+    """Return what most rules say most of the time."""
+    return RuleReply(unit, "pass")
 
 
 def _is_modest(value: Any, depth: int = 0) -> bool:

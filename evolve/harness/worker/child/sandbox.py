@@ -8,7 +8,6 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable
 
 from evolve.harness.worker.child import landlock, libc, seccomp
 from evolve.harness.worker.child.orders import Layers
@@ -56,7 +55,7 @@ def limit() -> None:
         resource.setrlimit(kind, (most, most))
 
 
-def restrict(layers: Layers, *, after_each: Callable[[Layers], None] = lambda layer: None) -> None:
+def restrict(layers: Layers) -> None:
     """Put on the kernel layers, weakest first.
 
     Raises:
@@ -66,10 +65,8 @@ def restrict(layers: Layers, *, after_each: Callable[[Layers], None] = lambda la
         _prctl(PR_SET_NO_NEW_PRIVS, 1)
     if Layers.LANDLOCK in layers:
         landlock.restrict()
-        after_each(Layers.LANDLOCK)
     if Layers.SECCOMP in layers:
         seccomp.install()
-        after_each(Layers.SECCOMP)
 
 
 def _prctl(option: int, value: int) -> None:
