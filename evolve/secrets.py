@@ -35,10 +35,15 @@ _SHAPES = re.compile(
 )
 
 _MARKS = (
-    *(b"sk-", b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_", b"glpat-", b"hf_", b"gsk_", b"xox"),
-    *(b"AKIA", b"ASIA", b"AIza", b"npm_", b"pypi-", b"eyJ", b"PRIVATE KEY"),
+    re.compile(rb"_(?:(?<=gh[pousr]_)|(?<=github_pat_)|(?<=hf_)|(?<=gsk_)|(?<=npm_))"),
+    re.compile(rb"-(?:(?<=sk-)|(?<=glpat-)|(?<=pypi-))"),
+    re.compile(rb"A(?=KIA|SIA|Iza)"),
+    re.compile(rb"x(?=ox)"),
+    re.compile(rb"J(?<=eyJ)"),
+    re.compile(rb"Y(?<=PRIVATE KEY)"),
 )
-"""Each shape holds one of these. Looking for them is a hundred times faster than looking for the shapes."""
+"""Each shape holds one of these. Each begins with a letter that is rare in text: so looking for all of them takes a
+hundredth of the time that looking for the shapes takes."""
 
 _PR_GET_DUMPABLE, _PR_SET_DUMPABLE = 3, 4
 
@@ -64,7 +69,7 @@ def remove_secrets(text: str, values: Collection[str] = ()) -> str:
 def may_hold_secret(line: bytes, values: Collection[str] = ()) -> bool:
     """Say whether a line of JSON can hold a secret; False is sure, True asks for a closer look."""
     written = (json.dumps(value, ensure_ascii=False)[1:-1].encode() for value in values if value)
-    return any(mark in line for mark in _MARKS) or any(value in line for value in written)
+    return any(mark.search(line) for mark in _MARKS) or any(value in line for value in written)
 
 
 def scrub(value: Any, values: Collection[str] = ()) -> Any:

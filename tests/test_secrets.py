@@ -1,12 +1,20 @@
-from evolve.secrets import REMOVED, find_secrets, remove_secrets, scrub, secret_values
+import json
+
+from evolve.secrets import REMOVED, find_secrets, may_hold_secret, remove_secrets, scrub, secret_values
 
 SHAPES = [
     "sk-" + "a1B2" * 8,
     "sk-ant-api03-" + "x9" * 20,
-    "ghp_" + "Z" * 36,
+    *(f"gh{kind}_" + "Z" * 36 for kind in "pousr"),
     "github_pat_" + "1A" * 20,
     "hf_" + "q" * 34,
+    "glpat-" + "x9" * 10,
+    "gsk_" + "Q" * 52,
+    "npm_" + "z" * 36,
+    "pypi-" + "Ag" * 30,
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.SflKxwRJSMeKKF2QT4fwpM",
     "AKIA" + "ABCD1234" * 2,
+    "ASIA" + "ABCD1234" * 2,
     "AIza" + "k" * 35,
     "xoxb-1234567890-abcdef",
     "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
@@ -17,6 +25,14 @@ def test_each_common_shape_of_key_is_found_inside_a_sentence():
     """A key is found whole wherever it stands in a text."""
     for key in SHAPES:
         assert find_secrets(f"use {key} here") == [key]
+
+
+def test_a_quick_look_passes_over_no_shape():
+    """A line is looked through closely wherever it may hold a key, and not where nothing in it looks like one."""
+    for key in SHAPES:
+        assert may_hold_secret(json.dumps({"said": f"use {key} here"}).encode()), key
+    assert may_hold_secret(b'{"said":"a plain-looking one"}', ["plain-looking"])
+    assert not may_hold_secret(b'{"task_id":"fetch_x-ray","said":"A KEY, Joy and a xenon lamp"}', ["plain-looking"])
 
 
 def test_ordinary_text_is_left_alone():

@@ -87,14 +87,15 @@ class Usage(Record):
     @classmethod
     def total(cls, usages: Iterable[Usage]) -> Usage:
         """Return the sum; its cost is that of those whose price is known."""
-        counted = tuple(usages)
-        costs = [usage.cost_usd for usage in counted if usage.cost_usd is not None]
-        return cls(
-            prompt_tokens=sum(usage.prompt_tokens for usage in counted),
-            cached_tokens=sum(usage.cached_tokens for usage in counted),
-            completion_tokens=sum(usage.completion_tokens for usage in counted),
-            cost_usd=sum(costs) if costs else None,
-        )
+        prompt = cached = completion = 0
+        costs: list[float] = []
+        for usage in usages:
+            prompt += usage.prompt_tokens
+            cached += usage.cached_tokens
+            completion += usage.completion_tokens
+            costs += [] if usage.cost_usd is None else [usage.cost_usd]
+        cost = sum(costs) if costs else None
+        return cls(prompt_tokens=prompt, cached_tokens=cached, completion_tokens=completion, cost_usd=cost)
 
     def __add__(self, other: Usage) -> Usage:
         return Usage.total((self, other))
