@@ -46,6 +46,20 @@ def test_looks_opened_at_once_are_numbered_one_after_another_and_sealed():
             ledger.looks()
 
 
+def test_programs_that_record_the_same_episodes_at_once_all_succeed():
+    """Two runs with the same tasks, model and harness play the same episodes; each is written once, for both."""
+
+    def run(number):
+        with Ledger(URL) as ledger:
+            ledger.start_run(f"same{number}", config={}, **RUN)
+            for trial in range(20):
+                record(ledger, episode(100 + trial), run_id=f"same{number}")
+            return len(ledger.episodes(f"same{number}"))
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(run, range(6))) == [20] * 6
+
+
 def test_a_server_that_cannot_be_reached_is_reported_without_the_password():
     """The message names the address and hides the secret."""
     with pytest.raises(StoreError, match=r"postgresql://u:\*\*\*@127\.0\.0\.1:1/x") as caught:

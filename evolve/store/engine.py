@@ -21,6 +21,8 @@ from evolve.store.failures import MENDING
 from evolve.store.tables import SCHEMA_VERSION, BaitRow, InfoRow, Row
 
 CANARY_KEY = "canary"
+WRITERS_TURN = 0x65766F6C7665
+"""The number of the lock in a server's database that whoever writes there holds."""
 
 
 def sqlite_path(url: str | Path) -> Path | None:
@@ -151,9 +153,17 @@ def open_server(url: str, is_read_only: bool) -> Engine:
     except (ImportError, NoSuchModuleError) as error:
         hint = "pip install 'evolve-harness[postgresql]' brings the driver for postgresql://"
         raise ConfigError(f"ledger.url: no driver for {parsed.drivername}; {hint}") from error
+    if parsed.get_backend_name() == "postgresql":
+        event.listen(engine, "begin", _take_turn)
     if not is_read_only:
-        _create_tables(engine)
+        _create_tables(engine.execution_options(is_write=True))
     return engine
+
+
+def _take_turn(connection: Connection) -> None:
+    """Let one program write at a time, as in a file: what it reads first is then still so when it writes."""
+    if connection.get_execution_options().get("is_write", False):
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITERS_TURN})")
 
 
 def bring_up_to_date(engine: Engine) -> None:

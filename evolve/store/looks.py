@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import text
 from sqlmodel import Session, col, select
 
 from evolve.errors import SealError
@@ -56,7 +55,7 @@ class Looks(Store):
             SealError: the harness is not frozen under this name here, or the chain of looks is broken.
         """
         with self._writing() as session:
-            chain = _lock_chain(session, self._name)
+            chain = _checked_chain(session, self._name)
             frozen = session.get(FreezeRow, (environment, frozen_name))
             if frozen is None or frozen.harness != harness:
                 raise SealError(
@@ -82,7 +81,7 @@ class Looks(Store):
             SealError: there is no such look, or it was closed with another result.
         """
         with self._writing() as session:
-            chain = _lock_chain(session, self._name)
+            chain = _checked_chain(session, self._name)
             entry = next((entry for entry in _entries(chain) if entry.look.look_id == look_id), None)
             if entry is None:
                 raise SealError(f"the ledger has no look {look_id!r}")
@@ -108,7 +107,7 @@ class Looks(Store):
             SealError: the look is not open for this environment, or an episode is not held out; nothing is written.
         """
         with self._writing() as session:
-            entries = {entry.look.look_id: entry for entry in _entries(_lock_chain(session, self._name))}
+            entries = {entry.look.look_id: entry for entry in _entries(_checked_chain(session, self._name))}
             entry = entries.get(look_id)
             for episode in (use.episode for use in uses):
                 if entry is None or entry.result is not None or entry.look.environment != episode.environment:
@@ -128,13 +127,6 @@ class Looks(Store):
         query = query.order_by(col(EpisodeRow.harness), col(EpisodeRow.task_id), col(EpisodeRow.trial))
         with self._reading() as session:
             return [EpisodeEntry.model_validate(row.model_dump()) for row in session.exec(query)]
-
-
-def _lock_chain(session: Session, ledger: str) -> list[LookRow]:
-    """Read the chain for appending to it; SQLite's writers are alone already."""
-    if session.get_bind().dialect.name == "postgresql":
-        session.execute(text("LOCK TABLE looks IN EXCLUSIVE MODE"))
-    return _checked_chain(session, ledger)
 
 
 def _checked_chain(session: Session, ledger: str) -> list[LookRow]:
