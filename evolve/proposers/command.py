@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from evolve.errors import ProposerError, UserError
@@ -96,24 +96,24 @@ class CommandProposer:
         usage = UsageReader(self._row.usage)
         transcript = new_transcript(self._transcripts, assignment, self._row.name, ".log")
         try:
-            finished, refused = await self._run(argv, assignment, transcript, usage)
+            finished, trouble = await self._run(argv, assignment, transcript, usage)
         except OSError as error:
             raise ProposerError(f"{self._row.title} cannot be started: {error}") from error
-        self._refuse_failure(finished, assignment, transcript, refused)
+        self._refuse_failure(finished, assignment, transcript, trouble)
         changed = fingerprint(assignment.workspace) != before
         proposal = read_proposal(assignment.workspace) if changed else None
         return Proposed(proposal, usage=usage.usage, transcript=transcript, sandbox=self.sandbox)
 
     async def _run(
         self, argv: list[str], assignment: Assignment, transcript: Path, usage: UsageReader
-    ) -> tuple[Finished, Collection[str]]:
-        """Run the agent, in its room where there is one; return also whom it was kept from reaching."""
+    ) -> tuple[Finished, str]:
+        """Run the agent, in its room where there is one; return also whom it did not reach, in words."""
         environ = self._agent_environ()
         if self._enclosure is None:
-            return await self._run_headless(argv, assignment, transcript, usage, environ), ()
+            return await self._run_headless(argv, assignment, transcript, usage, environ), ""
         async with self._enclosure.enter(self._row, argv[0], assignment, environ) as room:
             finished = await self._run_headless(room.command(argv), assignment, transcript, usage, room.environ)
-            return finished, room.refused
+            return finished, room.trouble()
 
     async def _run_headless(
         self,
@@ -158,10 +158,8 @@ class CommandProposer:
         kept = {name: value for name, value in self._environ.items() if name in names}
         return {**kept, **self._row.set_variables, "PATH": self._search_path()}
 
-    def _refuse_failure(
-        self, finished: Finished, assignment: Assignment, transcript: Path, refused: Collection[str]
-    ) -> None:
-        kept_from = f"; the sandbox kept it from {', '.join(refused)} (see hosts in its row)" if refused else ""
+    def _refuse_failure(self, finished: Finished, assignment: Assignment, transcript: Path, trouble: str) -> None:
+        kept_from = f"; {trouble}" if trouble else ""
         if finished.is_timeout:
             raise ProposerError(
                 f"{self._row.title} was stopped after {assignment.timeout_s:g} s{kept_from}; see {transcript}"

@@ -14,6 +14,7 @@ from evolve.proposers.agents import UsageReader, find_row, read_rows, shipped_ro
 from evolve.records import Usage
 
 DOCS = Path(__file__).parents[2] / "docs" / "proposers.md"
+CI = Path(__file__).parents[2] / ".ci" / "run"
 PLACES = {"{prompt}": "do {model} it", "{prompt_file}": "/e/task.md", "{workspace}": "/w", "{evidence}": "/e"}
 
 
@@ -25,6 +26,15 @@ def test_the_documentation_lists_the_rows_that_ship() -> None:
     for name, row in rows.items():
         for expected in (row.title, row.install, *row.keys):
             assert expected in table[name]
+
+
+def test_the_documentation_names_the_versions_that_are_tested() -> None:
+    """The versions that `.ci/run` installs for the tests of the agents themselves are those that the page claims."""
+    installed = re.findall(r"(\S+)@(\d[\d.]+)", CI.read_text("utf-8"))
+    assert {f"npm install -g {package}" for package, _ in installed} == {row.install for row in shipped_rows().values()}
+    for package, version in installed:
+        title = next(row.title for row in shipped_rows().values() if row.install.endswith(package))
+        assert f"{title} {version}" in DOCS.read_text("utf-8").replace("\n", " ")
 
 
 @pytest.mark.parametrize("name", sorted(shipped_rows()))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from redteam.cases import case
 
-from evolve.proposers.sandbox.gateway import Gateway, hosts_of_addresses
+from evolve.proposers.sandbox.addresses import hosts_of
+from evolve.proposers.sandbox.gateway import Gateway
 
 HOSTS = ("api.model.test", "*.cdn.model.test", "127.0.0.1:8443")
 
@@ -192,7 +194,32 @@ def test_a_second_request_does_not_lead_the_users_own_proxy_elsewhere(
     assert len([head for head in heads if "evil.test" in head]) == 2  # the control
 
 
-def test_addresses_among_the_variables_are_its_model_too() -> None:
-    """A base address that the user set is reached at its port; other values name nobody."""
-    values = {"A": "https://gate.test/v1", "B": "http://localhost:4000", "C": "gate2.test", "D": "http://x:y:z"}
-    assert hosts_of_addresses(values) == ["gate.test:443", "localhost:4000"]
+@pytest.mark.parametrize("request_line", ["CONNECT 127.0.0.1:{port} HTTP/1.1", "GET http://127.0.0.1:{port}/ HTTP/1.1"])
+def test_a_model_that_does_not_answer_is_named(tmp_path: Path, request_line: str) -> None:
+    """The visitor is told so in HTTP, and whoever reads the agent's failure learns where nobody answered."""
+
+    async def knock() -> tuple[bytes, str]:
+        gateway = Gateway([f"127.0.0.1:{port}"])
+        async with gateway.at_socket(tmp_path / "door"):
+            reader, writer = await asyncio.open_unix_connection(tmp_path / "door")
+            writer.write(f"{request_line.format(port=port)}\r\n\r\n".encode())
+            answer = await asyncio.wait_for(reader.read(-1), 5)
+            writer.close()
+        return answer, gateway.trouble()
+
+    with socket.socket() as taken:  # bound and not listening
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        answer, trouble = asyncio.run(knock())
+    assert answer.startswith(b"HTTP/1.1 502 ")
+    assert trouble == f"nobody answered at 127.0.0.1:{port}"
+
+
+def test_base_addresses_among_its_settings_are_its_model_too() -> None:
+    """A base address that the user set, alone or by that name in JSON or TOML, is reached at its port; else nobody."""
+    settings = (
+        *("https://gate.test/v1", "http://localhost:4000", "gate2.test", "http://x:y:z"),
+        '{"$schema": "https://docs.test", "provider": {"options": {"baseURL": "http://127.0.0.1:8001/v1"}}}',
+        'openai_base_url = "https://own.test:8443/v1"\n[mcp_servers.notes]\nurl = "https://notes.test"\n',
+    )
+    assert hosts_of(settings) == ["gate.test:443", "localhost:4000", "127.0.0.1:8001", "own.test:8443"]

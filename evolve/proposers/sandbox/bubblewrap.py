@@ -66,7 +66,7 @@ def _places(room: Room) -> Iterator[str]:
     """Bind from the top downwards, each place shut again where it holds something hidden."""
     for place in sorted({*room.readable}):
         if place.is_symlink() and place.is_file():  # a program may look for its files from where it really lies
-            yield from ("--symlink", str(place.readlink()), str(place))
+            yield from () if _is_shown(room, place) else ("--symlink", str(place.readlink()), str(place))
         else:
             yield from ("--ro-bind", str(place), str(place))
             yield from _shut(room, place)
@@ -74,6 +74,17 @@ def _places(room: Room) -> Iterator[str]:
         yield from ("--ro-bind", str(place), str(place))
     for place in sorted({*room.writable}):
         yield from ("--bind", str(place), str(place))
+
+
+def _is_shown(room: Room, link: Path) -> bool:
+    """Say whether a link comes with a folder that is shown, as in the `.bin` of `node_modules`, or with the system."""
+    if any(link.is_relative_to(alias) for alias in ALIASES):
+        return True
+    folders = [place for place in room.readable if place.is_dir() and link.is_relative_to(place)]
+    hidden = [path.resolve() for path in room.hidden]
+    return any(
+        not any(shut.is_relative_to(folder) and link.is_relative_to(shut) for shut in hidden) for folder in folders
+    )
 
 
 def _shut(room: Room, place: Path) -> Iterator[str]:

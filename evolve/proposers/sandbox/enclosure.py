@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,8 @@ from pathlib import Path
 from evolve.errors import ConfigError
 from evolve.proposers.agents import AgentRow
 from evolve.proposers.sandbox import kit
-from evolve.proposers.sandbox.gateway import Gateway, hosts_of_addresses
+from evolve.proposers.sandbox.addresses import hosts_of, text_of
+from evolve.proposers.sandbox.gateway import Gateway
 from evolve.proposers.sandbox.installed import places_of
 from evolve.proposers.sandbox.room import OPEN_NETWORK, Room, Sandbox
 from evolve.proposers.sandbox.scratch import private_folder
@@ -25,13 +26,17 @@ _PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """A room that is ready: how to run in it, and whom the gateway turned away (grows while the agent works)."""
+    """A room that is ready: how to run in it, and the gateway out of it, where there is one."""
 
     sandbox: Sandbox
     room: Room
     entrance: tuple[str, ...]
     environ: Mapping[str, str]
-    refused: Collection[str] = ()
+    gateway: Gateway | None = None
+
+    def trouble(self) -> str:
+        """Say whom the agent did not reach; empty where nobody."""
+        return self.gateway.trouble() if self.gateway else ""
 
     def command(self, argv: list[str]) -> list[str]:
         """Return the command that runs the agent in the room."""
@@ -80,7 +85,7 @@ class Enclosure:
                 has_network=OPEN_NETWORK in row.hosts,
             )
             inside = _inside(environ, home)
-            if room.has_network or not (hosts := _hosts(row, environ)):
+            if room.has_network or not (hosts := _hosts(row, environ, user)):
                 yield Entered(self.sandbox, room, (), inside)
                 return
             gateway = Gateway(hosts, upstream=next((environ[name] for name in _PROXIES if environ.get(name)), None))
@@ -99,24 +104,25 @@ class Enclosure:
         if not self.sandbox.has_own_loopback:
             async with gateway.at_port() as port:
                 proxies = dict.fromkeys(_PROXIES, f"http://127.0.0.1:{port}")
-                yield Entered(self.sandbox, room, (), {**environ, **proxies}, gateway.refused)
+                yield Entered(self.sandbox, room, (), {**environ, **proxies}, gateway)
             return
         with private_folder("evolve-door-") as folder:
             door = folder / "gateway"
             async with gateway.at_socket(door):
                 entrance = (str(kit.interpreter()), kit.ISOLATED, str(kit.SCRIPTS / "entrance.py"), str(door))
                 shown = replace(room, restored=(*room.restored, folder))
-                yield Entered(self.sandbox, shown, entrance, environ, gateway.refused)
+                yield Entered(self.sandbox, shown, entrance, environ, gateway)
 
 
 def _user_home(environ: Mapping[str, str]) -> Path:
     return Path(environ.get("HOME") or "~").expanduser()
 
 
-def _hosts(row: AgentRow, environ: Mapping[str, str]) -> list[str]:
-    """Return who may be reached: the row's hosts, and those of addresses in the variables that the row names."""
-    named = {name: environ[name] for name in row.variables if name in environ} | row.set_variables
-    return [*row.hosts, *hosts_of_addresses(named)]
+def _hosts(row: AgentRow, environ: Mapping[str, str], user: Path) -> list[str]:
+    """Return who may be reached: the row's hosts, and those of base addresses in what it hands on of the user's."""
+    variables = {name: environ[name] for name in row.variables if name in environ} | row.set_variables
+    files = (text_of(_expanded(written, user)) for written in row.copied)
+    return [*row.hosts, *hosts_of((*variables.values(), *files))]
 
 
 def _inside(environ: Mapping[str, str], home: Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -18,7 +18,7 @@ _HEAD_TIMEOUT_S = 30.0
 _DIAL_TIMEOUT_S = 30.0
 _CHUNK = 64 * 1024
 _MOST_AT_ONCE = 64
-_MOST_REFUSED = 50
+_MOST_NOTED = 50
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -36,6 +36,7 @@ class Gateway:
         self._upstream = urlsplit(upstream if "//" in upstream else f"//{upstream}") if upstream else None
         self._room = asyncio.Semaphore(_MOST_AT_ONCE)
         self.refused: list[str] = []
+        self.unreached: list[str] = []
 
     @asynccontextmanager
     async def at_socket(self, path: Path) -> AsyncIterator[None]:
@@ -58,6 +59,12 @@ class Gateway:
             for allowed, allowed_port in self._allowed
         )
 
+    def trouble(self) -> str:
+        """Say in words whom it kept the agent from, and whom it could not lead it to; empty where nobody."""
+        refused = f"the sandbox kept it from {', '.join(self.refused)} (see hosts in its row)" if self.refused else ""
+        unreached = f"nobody answered at {', '.join(self.unreached)}" if self.unreached else ""
+        return "; ".join(filter(None, (refused, unreached)))
+
     async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with self._room:
             try:
@@ -76,12 +83,14 @@ class Gateway:
         is_tunnel = method == "CONNECT"
         host, port = _split(target, 443) if is_tunnel else _split(_place_of(target), 80)
         if not self.allows(host, port):
-            self._note(f"{host}:{port}")
-            writer.write(b"HTTP/1.1 403 Not in the hosts of this agent's row\r\nContent-Length: 0\r\n\r\n")
-            await writer.drain()
-            return
-        async with asyncio.timeout(_DIAL_TIMEOUT_S):
-            outside, out = await self._dial(host, port)
+            _note(self.refused, f"{host}:{port}")
+            return await _answer(writer, "403 Not in the hosts of this agent's row")
+        try:
+            async with asyncio.timeout(_DIAL_TIMEOUT_S):
+                outside, out = await self._dial(host, port)
+        except (OSError, TimeoutError, asyncio.IncompleteReadError):
+            _note(self.unreached, f"{host}:{port}")
+            return await _answer(writer, "502 Nobody answers there")
         try:
             if is_tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
@@ -90,6 +99,7 @@ class Gateway:
             await _relay((reader, writer), (outside, out))
         finally:
             await _close(out)
+        return None
 
     async def _dial(self, host: str, port: int) -> Streams:
         """Return a connection that leads to one place and to no other, whatever is said on it later.
@@ -122,10 +132,16 @@ class Gateway:
             lines.append(f"Proxy-Authorization: Basic {base64.b64encode(told).decode()}")
         return "\r\n".join([*lines, "", ""]).encode()
 
-    def _note(self, place: str) -> None:
-        shown = "".join(letter for letter in place[:100] if letter.isprintable())
-        if shown not in self.refused and len(self.refused) < _MOST_REFUSED:
-            self.refused.append(shown)
+
+def _note(places: list[str], place: str) -> None:
+    shown = "".join(letter for letter in place[:100] if letter.isprintable())
+    if shown not in places and len(places) < _MOST_NOTED:
+        places.append(shown)
+
+
+async def _answer(writer: asyncio.StreamWriter, status: str) -> None:
+    writer.write(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n".encode())
+    await writer.drain()
 
 
 async def _close(writer: asyncio.StreamWriter) -> None:
@@ -133,18 +149,6 @@ async def _close(writer: asyncio.StreamWriter) -> None:
     writer.close()
     with contextlib.suppress(OSError):
         await writer.wait_closed()
-
-
-def hosts_of_addresses(values: Mapping[str, str]) -> list[str]:
-    """Return the hosts of those values that are addresses (http or https), each with its port."""
-    found = []
-    for value in values.values():
-        if value.startswith(("http://", "https://")):
-            address = urlsplit(value)
-            with contextlib.suppress(ValueError):  # a port that is no number
-                if address.hostname:
-                    found.append(f"{address.hostname}:{address.port or (443 if address.scheme == 'https' else 80)}")
-    return found
 
 
 def _place_of(target: str) -> str:
