@@ -86,9 +86,11 @@ def _handler(endpoint: Endpoint, deeds: list[Deed]) -> type[BaseHTTPRequestHandl
                 endpoint.credentials |= {self.headers[header]} if self.headers[header] else set()
             if body.get("tools"):
                 endpoint.asked.append(body)
+            if not self.path.startswith("/"):  # llama.cpp, for one, knows no other form
+                return self._say(404, "application/json", b"{}")
             dialect = next(made for path, made in DIALECTS.items() if path in self.path)
             text = "".join(_written(name, data) for name, data in dialect(body, deeds))
-            self._say(200, "text/event-stream", text.encode())
+            return self._say(200, "text/event-stream", text.encode())
 
         def _say(self, status: int, kind: str, content: bytes) -> None:
             self.send_response(status)

@@ -94,8 +94,15 @@ def test_no_request_leads_past_the_list(tmp_path: Path) -> None:
     answers, refused, visitors = asyncio.run(_talk(["127.0.0.1:{port}"], open_requests, tmp_path / "door2"))
     assert visitors == 2  # the control
     assert answers[0].endswith("SERVICE hello")
-    assert answers[1].startswith("SERVICE GET http://127.0.0.1:")
+    assert answers[1].startswith("SERVICE GET / HTTP/1.1\r\nHost: api.model.test\r\n")
     assert refused == []
+
+
+def test_a_plain_request_arrives_as_if_it_had_been_asked_directly(tmp_path: Path) -> None:
+    """Path and query stand alone in its first line; the connection ends with the answer, so that each is checked."""
+    request = "GET http://127.0.0.1:{port}/v1?a=b HTTP/1.1\r\nHost: me\r\nConnection: keep-alive\r\nX-A: 1\r\n\r\n"
+    answers, _, _ = asyncio.run(_talk(["127.0.0.1:{port}"], [request], tmp_path / "door"))
+    assert answers == ["SERVICE GET /v1?a=b HTTP/1.1\r\nHost: me\r\nX-A: 1\r\nConnection: close\r\n\r\n"]
 
 
 def test_an_open_tunnel_ends_with_the_sandbox_in_silence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

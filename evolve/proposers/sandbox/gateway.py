@@ -20,6 +20,8 @@ _CHUNK = 64 * 1024
 _MOST_AT_ONCE = 64
 _MOST_NOTED = 50
 
+_OF_ONE_CONNECTION = (b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization")
+
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -95,7 +97,7 @@ class Gateway:
             if is_tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
-                out.write(head)
+                out.write(_as_asked_directly(head))
             await _relay((reader, writer), (outside, out))
         finally:
             await _close(out)
@@ -157,6 +159,19 @@ def _place_of(target: str) -> str:
     if address.scheme != "http" or not address.netloc:
         raise ValueError("no whole address")
     return address.netloc.rpartition("@")[2]
+
+
+def _as_asked_directly(head: bytes) -> bytes:
+    """Return the head of a plain request as its place expects it: not every server knows the form that proxies get.
+
+    One request a connection, so that the next one passes here too.
+    """
+    request, *headers = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    method, target, version = request.split(b" ")
+    address = urlsplit(target)
+    path = (address.path or b"/") + (b"?" + address.query if address.query else b"")
+    kept = [line for line in headers if line.partition(b":")[0].strip().lower() not in _OF_ONE_CONNECTION]
+    return b"\r\n".join([b" ".join((method, path, version)), *kept, b"Connection: close", b"", b""])
 
 
 def _split(place: str, port: int) -> tuple[str, int]:
