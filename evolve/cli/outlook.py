@@ -6,11 +6,21 @@ from dataclasses import asdict
 
 from pydantic import Field
 
-from evolve.cli.expected import Expected, Noise, expect, measured_noise, measured_pace, most_episodes
+from evolve.cli.expected import (
+    ASSUMED,
+    Expected,
+    Noise,
+    Pace,
+    expect,
+    measured_noise,
+    measured_pace,
+    most_episodes,
+)
 from evolve.cli.output import count
 from evolve.cli.place import Place
 from evolve.doctor import refusals, warnings
 from evolve.environments.installed import make_environment
+from evolve.errors import EvolveError
 from evolve.gate.budget import ErrorBudget
 from evolve.gate.plan import plan
 from evolve.gate.sequential import SequentialPairedTest
@@ -56,7 +66,7 @@ def look_ahead(place: Place, *, wished_gain: float | None = None, resume: str | 
     trials = 1 if is_greedy else config.gate.max_trials
     test = SequentialPairedTest(max_trials=trials)
     alpha = ErrorBudget(config.gate.policy).next_alpha
-    noise, pace = measured_noise(place), measured_pace(place)
+    noise, pace = _measured(place)
     seen = plan(
         tasks=train,
         alpha=alpha,
@@ -91,6 +101,14 @@ def look_ahead(place: Place, *, wished_gain: float | None = None, resume: str | 
         budget=config.budget.model_dump(mode="json"),
         refusals=tuple(one.reason for one in refusals(place.workspace, config, place.environ, resume=resume)),
     )
+
+
+def _measured(place: Place) -> tuple[Noise, Pace | None]:
+    """Return what is on record of earlier runs; of a ledger that does not read as of none."""
+    try:
+        return measured_noise(place), measured_pace(place)
+    except EvolveError:  # a run refuses for it
+        return ASSUMED, None
 
 
 def outlook_text(outlook: Outlook) -> str:

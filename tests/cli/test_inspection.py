@@ -197,6 +197,18 @@ def test_a_plan_of_a_run_that_would_begin_names_no_refusal(evolve, workspace):
     assert "refuse" not in evolve("plan", *config).out
 
 
+@pytest.mark.parametrize("command", [("plan",), ("run", "--dry-run")])
+def test_a_plan_says_that_the_ledger_does_not_read(evolve, played, command):
+    """It refuses a run and is no error of looking ahead, which then goes by what is assumed."""
+    config = ("-C", played, "--config", played / "my.toml")
+    (played / ".evolve/ledger.sqlite").write_bytes(b"damaged" * 1000)
+    plan = evolve(*command, *config, "--json")
+    assert (plan.code, plan.document["noise"]["pairs"], plan.document["tokens_per_request"]) == (0, 0, None)
+    refused = evolve("run", *config)
+    assert (refused.code, plan.document["refusals"]) == (4, [refused.err.removeprefix("evolve: ").strip()])
+    assert "the file is no SQLite database" in refused.err
+
+
 def test_plan_uses_the_tokens_that_earlier_runs_measured(evolve, played):
     """After a run the plan tells tokens, and money where a price is set."""
     config = ("-C", played, "--config", played / "my.toml")
