@@ -1,4 +1,7 @@
-"""Runs a command and turns whatever it raises into one line for people and an exit code for programs."""
+"""Runs a command and turns whatever it raises into one line for people, and for programs into an exit code.
+
+With --json an error is a document too, unless a result stands on standard output already.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from typing import Any, TextIO, cast
 
@@ -13,19 +17,28 @@ from evolve.cli.codes import DONE, INFRASTRUCTURE, INTERRUPTED, OUR_BUG, USAGE
 from evolve.disk import MENDING
 from evolve.errors import EvolveError, Interrupted, UserError
 
+AS_JSON = "--json"
 DEBUG = "EVOLVE_DEBUG"
+OURS, USAGE_ERROR = "evolve: ", "Error: "
+"""What an error begins with on standard error: ours, and the command line library's."""
 REPORT = "this is a fault of evolve; set EVOLVE_DEBUG=1 to see where, and report it with that output"
 
 
 def run_command(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; nothing but SystemExit gets out."""
     _fill_closed_streams()
-    stream = sys.stderr
-    sys.stderr = cast("TextIO", _Forgiving(stream))
+    streams = sys.stdout, sys.stderr
+    result, said = _Watched(sys.stdout), _Forgiving(sys.stderr)
+    sys.stderr = cast("TextIO", said)
+    if sys.stdout is not None:
+        sys.stdout = cast("TextIO", result)
     try:
-        return _run(arguments)
+        code = _run(arguments)
+        if code != DONE and AS_JSON in arguments and not result.is_begun:
+            _show_error(code, said.last)
+        return code
     finally:
-        sys.stderr = stream
+        sys.stdout, sys.stderr = streams
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -35,25 +48,55 @@ def _run(arguments: Sequence[str]) -> int:
         command()(list(arguments), prog_name="evolve")
     except SystemExit as end:
         if end.code == INTERRUPTED:  # so the command line's library tells of Ctrl-C
-            print(f"evolve: {explain(KeyboardInterrupt())}", file=sys.stderr)
+            print(f"{OURS}{explain(KeyboardInterrupt())}", file=sys.stderr)
         return _code_of(end)
     except (Exception, KeyboardInterrupt) as error:
         error = _of_a_lost_folder() if isinstance(error, FileNotFoundError) and not _is_somewhere() else error
-        print(f"evolve: {explain(error)}", file=sys.stderr)
         if os.environ.get(DEBUG):
             traceback.print_exception(error)
+        print(f"{OURS}{explain(error)}", file=sys.stderr)
         return exit_code(error)
     return DONE
 
 
-class _Forgiving:
-    """Standard error that is lost once it takes no more: full, or read by nobody. Work goes on as if it were closed."""
+def _show_error(code: int, said: str) -> None:
+    """Print an error as a document; where standard output takes nothing, the exit code tells."""
+    from evolve.cli.output import show
+
+    message = said.removeprefix(OURS).removeprefix(USAGE_ERROR)
+    with suppress(EvolveError, OSError, SystemExit):
+        show({"error": {"exit_code": code, "message": message}}, "", as_json=True)
+
+
+class _Watched:
+    """Standard output that knows whether something of a result stands on it."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self.is_begun = False
+
+    def write(self, text: str) -> int:
+        """Write."""
+        self.is_begun = self.is_begun or bool(text)
+        return self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class _Forgiving:
+    """Standard error that is lost once it takes no more: full, or read by nobody. Work goes on as if it were closed.
+
+    `last` is what was said last.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.last = ""
 
     def write(self, text: str) -> int:
         """Write, or lose it."""
+        self.last = text.strip() or self.last
         try:
             written = self._stream.write(text)
             self._stream.flush()

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from evolve.cli.app import command
 from evolve.cli.exits import exit_code, explain
 from evolve.cli.output import show, table, visible
 from evolve.errors import BudgetSpent, CanaryFound, ConfigError, HarnessError, Interrupted, ProviderError, StoreError
@@ -121,3 +122,62 @@ def test_version_is_printed(evolve):
     from evolve import __version__
 
     assert evolve("--version").out == f"{__version__}\n"
+
+
+def _words(command, *before):
+    """Yield the words of each command of the command line."""
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from _words(inner, *before, name)
+    if not hasattr(command, "commands"):
+        yield before
+
+
+@pytest.mark.parametrize("words", list(_words(command())), ids=" ".join)
+def test_an_error_of_any_command_is_a_document_too(evolve, words):
+    """With --json a command line that is not understood ends with 2 and one document, in the words for people."""
+    ended = evolve(*words, "--xyzzy", "--json")
+    assert (ended.code, ended.document["schema_version"]) == (2, 1)
+    assert ended.document["error"] == {"exit_code": 2, "message": "No such option: --xyzzy"}
+    assert ended.err.endswith("Error: No such option: --xyzzy\n")
+
+
+READ_THE_LEDGER = (
+    ("run", "--resume", "--dry-run"),
+    ("runs", "list"),
+    ("runs", "show"),
+    ("candidates", "list"),
+    ("candidates", "show", "1"),
+    ("candidates", "diff", "1"),
+    ("traces", "list"),
+    ("traces", "show", "a"),
+    ("patterns", "list"),
+    ("patterns", "show", "p-1"),
+    ("review",),
+    ("accept", "1"),
+    ("accept", "1", "--dry-run"),
+    ("reject", "1"),
+    ("freeze", "household", "--name", "v1"),
+    ("freeze", "household", "--name", "v1", "--dry-run"),
+    ("report",),
+)
+
+
+def test_a_ledger_that_does_not_read_is_told_in_a_document(evolve, played):
+    """Each command that needs it ends with 4 and the same words for programs and for people."""
+    (played / ".evolve/ledger.sqlite").write_bytes(b"damaged" * 1000)
+    for words in READ_THE_LEDGER:
+        ended = evolve(*words, "-C", played, "--json")
+        assert (ended.code, list(ended.document)) == (4, ["schema_version", "error"]), words
+        error = ended.document["error"]
+        assert "the file is no SQLite database; restore it from a copy" in error["message"]
+        assert (error["exit_code"], ended.err) == (4, f"evolve: {error['message']}\n")
+    assert evolve("runs", "list", "-C", played).out == ""
+
+
+def test_a_result_that_cannot_be_written_is_followed_by_no_document(played):
+    """Where standard output is full or closed the exit code and standard error tell."""
+    command = [sys.executable, "-m", "evolve", "runs", "show", "nowhere", "--json", "-C", str(played)]
+    for closing in (">/dev/full", ">&-"):
+        ended = subprocess.run(["bash", "-c", f'"$@" {closing}', "bash", *command], capture_output=True, check=False)
+        assert ended.returncode == 2
+        assert b"there is no run 'nowhere'" in ended.stderr
