@@ -21,6 +21,7 @@ from evolve.repository import (
     extend_gitignore,
     init_repository,
     require_gitignore_committed,
+    require_nothing_unfinished,
     require_outside_git,
 )
 from evolve.resources import resource
@@ -134,7 +135,7 @@ def start_workspace(
         UserError: `root` is no folder, is in no work tree, is a workspace, holds one of the files already, or a
             .gitignore that is not committed; nothing was changed then.
         WorkspaceBusy: another process makes something there all the while.
-        RepositoryError: git is missing or refuses.
+        RepositoryError: git is missing or refuses; or a merge or the like is unfinished, and nothing was changed.
     """
     root = root.resolve()
     _require_utf8(root)
@@ -153,6 +154,9 @@ def start_workspace(
         _refuse_workspace(root)
         _refuse_taken(root, files.keys() - {GITIGNORE})
         require_gitignore_committed(root)
+        if (root / ".git").exists():
+            with Repository(root) as repository:
+                require_nothing_unfinished(repository)
         return _start_in(root, files, date)
 
 

@@ -6,7 +6,14 @@ Nothing here runs git inside a folder that a proposer could write to, and no com
 from evolve.repository.collect import MOST_FILES, Collected, Refusal, collect
 from evolve.repository.command import require_outside_git
 from evolve.repository.gitignore import GITIGNORE, extend_gitignore, require_gitignore_committed
-from evolve.repository.landing import accept_candidate, add_folders, finish_landing, land_files, require_landable
+from evolve.repository.landing import (
+    accept_candidate,
+    add_folders,
+    finish_landing,
+    land_files,
+    require_landable,
+    require_nothing_unfinished,
+)
 from evolve.repository.marks import read_marks, refs_under, write_mark
 from evolve.repository.names import CANDIDATES, LOOKS, RUNS, candidate_ref, harness_folder, look_ref, run_branch
 from evolve.repository.repository import Repository, init_repository, open_repository
@@ -46,6 +53,7 @@ __all__ = [
     "remove_worktree",
     "require_gitignore_committed",
     "require_landable",
+    "require_nothing_unfinished",
     "require_outside_git",
     "run_branch",
     "start_throwaway_history",

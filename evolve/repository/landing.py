@@ -18,7 +18,13 @@ from evolve.repository.names import harness_folder
 from evolve.repository.repository import Repository
 from evolve.repository.trailers import Trailers
 
-_UNFINISHED = {"MERGE_HEAD": "a merge", "CHERRY_PICK_HEAD": "a cherry-pick", "REVERT_HEAD": "a revert"}
+_UNFINISHED = {
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase, or `git am`,",
+}
 
 
 def note_path(repository: Repository) -> Path:
@@ -186,13 +192,22 @@ def _written(repository: Repository, commit: str, path: str) -> bytes:
     return repository.git.run_bytes("cat-file", "--filters", f"{commit}:{path}")
 
 
-def _require_calm(repository: Repository, folder: str) -> None:
-    repository.branch()  # refuses a detached HEAD
+def require_nothing_unfinished(repository: Repository) -> None:
+    """Refuse to commit in the middle of what the user has begun: git would refuse too, or take our commit for theirs.
+
+    Raises:
+        RepositoryError: names it; or another git is at work.
+    """
     for name, what in _UNFINISHED.items():
         if (repository.git.folder / name).exists():
             raise RepositoryError(f"{what} is unfinished in {repository.root}; finish or abort it first")
     if (repository.git.folder / "index.lock").exists():
         raise RepositoryError(f"another git is at work in {repository.root}, or died there and left .git/index.lock")
+
+
+def _require_calm(repository: Repository, folder: str) -> None:
+    repository.branch()  # refuses a detached HEAD
+    require_nothing_unfinished(repository)
     changed = repository.changed_paths(folder)
     if changed:
         raise RepositoryError(f"{folder} has uncommitted changes ({', '.join(changed)}); commit or undo them first")

@@ -149,3 +149,49 @@ def test_line_ends_and_names_as_a_user_sets_them_stop_nothing(evolve, tmp_path):
     assert evolve("init", tmp_path, "--env", "household").code == 0
     assert git(tmp_path, "status", "--porcelain") == ""
     assert git(tmp_path, "log", "-1", "--format=%an").strip() == "evolve"
+
+
+UNFINISHED = {
+    "merge": ("a merge is unfinished", ("merge", "theirs")),
+    "resolved merge": ("a merge is unfinished", ("merge", "--no-commit", "--strategy=ours", "theirs")),
+    "cherry-pick": ("a cherry-pick is unfinished", ("cherry-pick", "theirs")),
+    "revert": ("a revert is unfinished", ("revert", "--no-edit", "HEAD~1")),
+    "rebase": ("a rebase is unfinished", ("rebase", "theirs")),
+}
+
+
+@pytest.mark.parametrize("begun", UNFINISHED)
+def test_in_the_middle_of_a_merge_nothing_is_written(evolve, repository, begun):
+    """What the user has begun in git is to be finished first: exit code 2, and files, index and state are as before."""
+    told, command = UNFINISHED[begun]
+    for name, value in (("name", "u"), ("email", "u@localhost")):
+        git(repository, "config", f"user.{name}", value)
+    _diverge(repository)
+    subprocess.run(["git", "-C", str(repository), *command], check=False, capture_output=True)
+    before = (git(repository, "status"), git(repository, "rev-parse", "HEAD"))
+    ended = evolve("init", repository, "--env", "household")
+    assert (ended.code, ended.out) == (2, "")
+    assert f"{told} in {repository}; finish or abort it first" in ended.err
+    assert (git(repository, "status"), git(repository, "rev-parse", "HEAD")) == before
+    assert sorted(path.name for path in repository.iterdir()) == [".git", ".gitignore", "file"]
+
+
+def _diverge(repository: Path) -> None:
+    """Change one file twice on the user's branch, and otherwise on one named `theirs`."""
+    file = repository / "file"
+    for branch, text in (("-", "1"), ("theirs", "2"), ("-", "3")):
+        if branch == "theirs":
+            git(repository, "checkout", "-qb", branch)
+        elif file.exists():
+            git(repository, "checkout", "-q", branch)
+        file.write_text(text)
+        git(repository, "add", "file")
+        git(repository, "commit", "-qm", text)
+
+
+def test_where_another_git_is_at_work_nothing_is_written(evolve, repository):
+    """Its lock would keep the commit away: exit code 2, and what lies there is as before."""
+    (repository / ".git/index.lock").touch()
+    ended = evolve("init", repository, "--env", "household")
+    assert (ended.code, "left .git/index.lock" in ended.err) == (2, True)
+    assert sorted(path.name for path in repository.iterdir()) == [".git", ".gitignore"]
