@@ -106,12 +106,12 @@ def hold_workspace(workspace: Workspace, config: Config, environ: Mapping[str, s
         WorkspaceBusy: another process holds it.
         SealError: git shows something that the ledger does not know.
     """
-    with (
-        hold_repository(workspace) as repository,
-        open_ledger(workspace, config, clock=clock_of(environ)) as ledger,
-    ):
-        require_whole(repository, ledger)
-        yield Held(repository, ledger)
+    with hold_repository(workspace) as repository:
+        if not _has_ledger(workspace, config):  # an empty one in its place would hide the loss
+            require_unused(repository)
+        with open_ledger(workspace, config, clock=clock_of(environ)) as ledger:
+            require_whole(repository, ledger)
+            yield Held(repository, ledger)
 
 
 @contextmanager

@@ -39,6 +39,27 @@ def test_a_removed_ledger_is_not_told_as_no_runs_yet(evolve, workspace, left, co
     assert words in evolve("doctor", "-C", workspace, "--offline").out
 
 
+WRITING = (("run",), ("accept", "1"), ("reject", "1"), ("freeze", "household", "--name", "v1"))
+
+
+@pytest.mark.parametrize("command", WRITING)
+def test_a_refusal_leaves_no_empty_ledger_in_place_of_the_one_that_was(evolve, workspace, command, monkeypatch):
+    """Who works without the ledger that git shows is refused, and so is who looks afterwards: the loss stays seen."""
+    add_accepted(workspace)
+    config = () if command[0] in ("accept", "reject") else ("--config", workspace / "my.toml")
+    monkeypatch.setenv("EVOLVE_LEDGER__URL", f"sqlite:///{workspace / 'misspelt.db'}")
+    assert evolve(*command, *config, "-C", workspace).code == 2
+    assert not (workspace / "misspelt.db").exists()
+    monkeypatch.delenv("EVOLVE_LEDGER__URL")
+    for path in (workspace / ".evolve").glob("ledger.sqlite*"):
+        path.unlink()
+    for words in ((*command, *config), ("runs", "list")):
+        ended = evolve(*words, "-C", workspace)
+        assert (ended.code, ended.out) == (2, "")
+        assert "the ledger was deleted, replaced or altered" in ended.err
+    assert not list((workspace / ".evolve").glob("ledger.sqlite*"))
+
+
 def test_show_without_runs_is_a_usage_error(evolve, workspace):
     """Showing what is not there ends with 2 and says how to begin."""
     for command in (("runs", "show"), ("report",), ("candidates", "show", "1")):
