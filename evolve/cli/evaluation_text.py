@@ -9,22 +9,26 @@ from evolve.cli.live import live_progress
 from evolve.cli.output import count, points, say, show, table
 from evolve.cli.place import Place, reading, wait_for
 from evolve.cli.run_text import interval_text, money
-from evolve.doctor import require_ready
+from evolve.doctor import require_ready, unknown_units
 from evolve.environments.installed import check_names, make_environment
 from evolve.evaluate import ArmResult, Evaluation
 from evolve.evaluate import evaluate as look_at
 from evolve.freeze import frozen_harness
+from evolve.harness.artifact import read_harness
 from evolve.rates import percent
 from evolve.records import FrozenHarness, Json
-from evolve.repository import open_repository
+from evolve.repository import harness_folder, open_repository
 from evolve.seal import require_evaluable
 from evolve.store import Ledger
 
 
 def evaluate_once(place: Place, name: str, *, as_json: bool) -> None:
     """Take one look at the held-out tasks and show its result."""
-    looks = past_looks(place, name)
+    with _opened(place, name) as (frozen, ledger):
+        looks = _looks(ledger, place.config.environment)
     require_ready(place.config, place.environ)
+    for warning in _warnings(place, frozen):
+        say(f"warning: {warning}")
     if looks:
         say(looks_text(looks))
     with ExitStack() as screen:
@@ -51,22 +55,29 @@ def would_evaluate(place: Place, name: str) -> Json:
         require_ready(place.config, place.environ)
         if ledger is not None:
             require_evaluable(ledger, make_environment(environment, options), options, frozen)
-        return {"environment": environment, "name": name, "looks": _looks(ledger, environment)}
+        looks = _looks(ledger, environment)
+    return {"environment": environment, "name": name, "looks": looks, "warnings": _warnings(place, frozen)}
 
 
-def past_looks(place: Place, name: str) -> list[Json]:
-    """Return the looks made so far at this environment's held-out tasks, oldest first.
-
-    Raises:
-        UserError: there is no such environment, or nothing of it is frozen under that name.
-    """
-    with _opened(place, name) as (_, ledger):
-        return _looks(ledger, place.config.environment)
+def would_text(would: Json) -> str:
+    """Say what an evaluation would do, and what it would begin in spite of."""
+    return "\n".join(
+        [
+            f"would take a look at the held-out tasks of {would['environment']}, with {would['name']} and without a "
+            "harness;",
+            looks_text(would["looks"]),
+            *(f"warning: {warning}" for warning in would["warnings"]),
+        ]
+    )
 
 
 @contextmanager
 def _opened(place: Place, name: str) -> Iterator[tuple[FrozenHarness, Ledger | None]]:
-    """Give what is frozen under a name, and the ledger for reading."""
+    """Give what is frozen under a name, and the ledger for reading.
+
+    Raises:
+        UserError: there is no such environment, or nothing of it is frozen under that name.
+    """
     environment = place.config.environment
     check_names([environment])
     with open_repository(place.workspace.root) as repository:
@@ -76,8 +87,16 @@ def _opened(place: Place, name: str) -> Iterator[tuple[FrozenHarness, Ledger | N
 
 
 def _looks(ledger: Ledger | None, environment: str) -> list[Json]:
+    """Return the looks made so far at an environment's held-out tasks, oldest first."""
     entries = ledger.looks(environment) if ledger else []
     return [{**entry.look.model_dump(mode="json"), "is_complete": entry.result is not None} for entry in entries]
+
+
+def _warnings(place: Place, frozen: FrozenHarness) -> tuple[str, ...]:
+    """Return what a look begins in spite of: units switched off that the frozen harness does not have."""
+    with open_repository(place.workspace.root) as repository:
+        harness = read_harness(repository.read_files(frozen.commit, harness_folder(frozen.environment)))
+    return unknown_units(place.config, harness, frozen.name)
 
 
 def looks_text(looks: list[Json]) -> str:

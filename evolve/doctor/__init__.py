@@ -3,6 +3,6 @@
 from evolve.doctor.examine import examine
 from evolve.doctor.finding import Finding
 from evolve.doctor.ready import require_ready, require_startable
-from evolve.doctor.refusals import refusals, warnings
+from evolve.doctor.refusals import refusals, unknown_units, warnings
 
-__all__ = ["Finding", "examine", "refusals", "require_ready", "require_startable", "warnings"]
+__all__ = ["Finding", "examine", "refusals", "require_ready", "require_startable", "unknown_units", "warnings"]

@@ -21,6 +21,7 @@ from evolve.doctor.ready import (
 )
 from evolve.environments.installed import make_environment
 from evolve.errors import EvolveError
+from evolve.harness.artifact import Harness
 from evolve.harness.check import unit_ids
 from evolve.loop.session import deciding, require_present, require_unchanged_files
 from evolve.models.create import create_model
@@ -145,12 +146,21 @@ def _reason(check: Callable[[], object]) -> Iterator[str]:
 
 def warnings(workspace: Workspace, config: Config) -> tuple[str, ...]:
     """Return what a new run begins in spite of: units switched off that the harness committed now does not have."""
-    off = [name for name in config.harness.off if name not in set(Layer)]
     try:
-        harness = require_harness(workspace, config.environment) if off else None
+        harness = require_harness(workspace, config.environment) if config.harness.off else None
     except EvolveError:  # a run refuses for it
         harness = None
-    known = sorted(unit_ids(harness)) if harness else []
+    return unknown_units(config, harness, "HEAD") if harness else ()
+
+
+def unknown_units(config: Config, harness: Harness, commit: str) -> tuple[str, ...]:
+    """Return a sentence for each unit that is switched off and that a harness does not have.
+
+    Args:
+        commit: what the harness was read at, in words.
+    """
+    off = [name for name in config.harness.off if name not in set(Layer)]
+    known = sorted(unit_ids(harness)) if off else []
     there = f"there are: {', '.join(known)}" if known else "there is none"
-    where = f"no unit of {harness_folder(config.environment)} at HEAD; {there}"
-    return tuple(f"harness.off names {name}, which is {where}" for name in off if harness and name not in known)
+    where = f"no unit of {harness_folder(config.environment)} at {commit}; {there}"
+    return tuple(f"harness.off names {name}, which is {where}" for name in off if name not in known)

@@ -177,6 +177,21 @@ def test_a_unit_that_the_harness_has_not_is_warned_of(evolve, workspace):
     assert (ran.code, ran.err.count("harness.off"), f"warning: {told}\n" in ran.err) == (0, 1, True)
 
 
+def test_a_unit_that_the_frozen_harness_has_not_is_warned_of(evolve, workspace):
+    """What counts is the version that is looked at, whatever is committed since; the look is taken all the same."""
+    options = ["-C", workspace, "--config", workspace / "my.toml"]
+    assert evolve("freeze", "household", "--name", "v1", *options).code == 0
+    (workspace / "harness_artifacts/household/action.py").write_text(RULE)
+    for words in (("add", "harness_artifacts"), ("commit", "-qm", "a rule")):
+        subprocess.run(["git", *GIT, *words], cwd=workspace, check=True)
+    evaluate = ["evaluate", "v1", *options, "--set", 'harness.off=["contract", "action.idle"]']
+    told = "harness.off names action.idle, which is no unit of harness_artifacts/household at v1; there is none"
+    assert evolve(*evaluate, "--dry-run", "--json").document["warnings"] == [told]
+    assert evolve(*evaluate, "--dry-run").out.endswith(f"warning: {told}\n")
+    looked = evolve(*evaluate)
+    assert (looked.code, looked.err.count("harness.off"), f"warning: {told}\n" in looked.err) == (0, 1, True)
+
+
 def test_a_file_of_agents_that_nothing_needs_is_a_warning(evolve, workspace):
     """It does not keep a run from beginning, nor the doctor from looking at the rest."""
     config = ("-C", workspace, "--config", workspace / "my.toml")

@@ -23,14 +23,13 @@ def evaluate(
     The look is written down before it starts, and each further look is counted: a number that was chosen among
     several looks is worth less.
     """
-    from evolve.cli.evaluation_text import evaluate_once, looks_text, would_evaluate
+    from evolve.cli.evaluation_text import evaluate_once, would_evaluate, would_text
     from evolve.cli.output import show
     from evolve.cli.place import find_place
 
     place = find_place(workspace, file=config, assignments=assignments, flags={"environment": env})
     if dry_run:
         would = would_evaluate(place, name)
-        text = f"would take a look at the held-out tasks of {would['environment']}, with {name} and without a harness;"
-        show(would, f"{text}\n{looks_text(would['looks'])}", as_json=as_json)
+        show(would, would_text(would), as_json=as_json)
         return
     evaluate_once(place, name, as_json=as_json)
