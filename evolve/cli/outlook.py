@@ -18,14 +18,14 @@ from evolve.cli.expected import (
 )
 from evolve.cli.output import count
 from evolve.cli.place import Place
-from evolve.doctor import refusals, warnings
+from evolve.doctor import budget_warnings, refusals, spent_on_record, warnings
 from evolve.environments.installed import make_environment
 from evolve.errors import EvolveError
 from evolve.gate.budget import ErrorBudget
 from evolve.gate.plan import plan
 from evolve.gate.sequential import SequentialPairedTest
 from evolve.models.settings import ModelSettings
-from evolve.records import Json, Record, Split
+from evolve.records import Json, Record, Split, Usage
 
 
 class Outlook(Record):
@@ -52,6 +52,7 @@ class Outlook(Record):
     tokens_at_most: int | None
     cost_usd_at_most: float | None
     budget: Json
+    spent: Usage = Field(description="what the run that would go on has used, unfinished episodes included")
     refusals: tuple[str, ...] = Field(
         description="why a run would refuse to begin as things are; empty: it would begin"
     )
@@ -67,6 +68,7 @@ def look_ahead(place: Place, *, wished_gain: float | None = None, resume: str | 
     test = SequentialPairedTest(max_trials=trials)
     alpha = ErrorBudget(config.gate.policy).next_alpha
     noise, pace = _measured(place)
+    spent = spent_on_record(place.workspace, config, place.environ, resume)
     seen = plan(
         tasks=train,
         alpha=alpha,
@@ -91,7 +93,11 @@ def look_ahead(place: Place, *, wished_gain: float | None = None, resume: str | 
         gate=asdict(seen),
         noise=noise,
         sentence=str(seen),
-        warnings=seen.warnings if resume is not None else (*seen.warnings, *warnings(place.workspace, config)),
+        warnings=(
+            *seen.warnings,
+            *(warnings(place.workspace, config) if resume is None else ()),
+            *budget_warnings(config, spent),
+        ),
         expected=expect(config, seen, guard, is_greedy=is_greedy, pace=pace, step_limit=limit),
         episodes_at_most=episodes,
         requests_at_most=requests,
@@ -99,6 +105,7 @@ def look_ahead(place: Place, *, wished_gain: float | None = None, resume: str | 
         tokens_at_most=None if pace is None else round(requests * pace.tokens_per_request),
         cost_usd_at_most=None if pace is None else pace.cost_usd(config.model.price, requests),
         budget=config.budget.model_dump(mode="json"),
+        spent=spent,
         refusals=tuple(one.reason for one in refusals(place.workspace, config, place.environ, resume=resume)),
     )
 
@@ -127,11 +134,18 @@ def outlook_text(outlook: Outlook) -> str:
             f"  expected if nothing is accepted: {_expected_text(outlook)}",
             f"  at most {outlook.episodes_at_most:,} episodes and {outlook.requests_at_most:,} requests, "
             f"{tokens}, {cost}; reused completions are not asked again",
-            f"  budget: {limits or 'no limit'}",
+            f"  budget: {limits or 'no limit'}{_spent_text(outlook.spent)}",
             *(f"  warning: {warning}" for warning in outlook.warnings),
             *(f"  a run would refuse to begin: {reason}" for reason in outlook.refusals),
         ]
     )
+
+
+def _spent_text(spent: Usage) -> str:
+    """Say what a run that would go on has used; nothing for one that has used nothing."""
+    tokens = spent.prompt_tokens + spent.completion_tokens
+    cost = "" if spent.cost_usd is None else f" and {spent.cost_usd:.4f} USD"
+    return f"; {tokens:,} tokens{cost} are spent" if tokens else ""
 
 
 def _expected_text(outlook: Outlook) -> str:

@@ -176,6 +176,22 @@ class CompletionCache:
             self._file.truncate(self._end)
 
 
+def paid_on_record(path: Path, payer: str, *, known: Usage) -> Usage:
+    """Return what `CompletionCache.paid` would, and change nothing: a line that is not whole may be under way.
+
+    Raises:
+        StoreError: the file is there and cannot be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            entries = [entry for line in stream if (entry := _read_line(line)) and entry.payer == payer]
+    except FileNotFoundError:
+        return known
+    except OSError as error:
+        raise StoreError(f"the completion cache {path}: {in_words(error)}") from error
+    return Usage.total(entry.usage for entry in entries) if entries else known
+
+
 class _Line(NamedTuple):
     key: str
     payer: str

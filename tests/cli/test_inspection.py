@@ -302,6 +302,37 @@ def test_a_resumed_run_keeps_its_limits_and_what_is_told_now_outranks_them(evolv
     assert planned["refusals"] == [refused.err.removeprefix("evolve: ").strip()]
 
 
+def test_a_budget_that_is_spent_is_foreseen(evolve, workspace):
+    """Before a run goes on it is said what it has used, half-played episodes too, and that no more can be asked."""
+    config = ("-C", workspace, "--config", workspace / "my.toml", "--set", "rollout.concurrency=1")
+    resume = ("run", "--resume", "-C", workspace)
+    assert evolve("run", *config, "--budget-tokens", "2500").code == 5
+    planned = evolve(*resume, "--dry-run", "--json").document
+    tokens = planned["spent"]["prompt_tokens"] + planned["spent"]["completion_tokens"]
+    assert (0 < tokens < 2500, "is used up" in str(planned["warnings"])) == (True, False)
+    spent = (*resume, "--budget-tokens", str(tokens))
+    ended, planned = evolve(*spent), evolve(*spent, "--dry-run", "--json").document
+    told = f"the budget of {tokens} tokens is used up: {tokens} spent"
+    assert (ended.code, told in ended.err) == (5, True)
+    assert (told in planned["warnings"][-1], planned["refusals"]) == (True, [])
+    more = evolve(*resume, "--budget-tokens", "1000000", "--dry-run").out
+    assert (f"budget: tokens 1000000; {tokens:,} tokens are spent\n" in more, "is used up" in more) == (True, False)
+
+
+@pytest.mark.parametrize(("budget", "limit"), [("tokens=100", "100 tokens"), ("usd=0.01", "0.01 USD")])
+def test_a_budget_that_no_request_fits_in_is_foreseen(evolve, workspace, budget, limit):
+    """The longest reply alone is more: a new run is warned of too, and nothing is on record by looking."""
+    price = "model.price={prompt=100.0, cached=100.0, completion=100.0}"
+    options = ("-C", workspace, "--config", workspace / "my.toml", "--set", price, "--set", f"budget.{budget}")
+    told = f"the budget of {limit} is used up: 0 spent"
+    for command in (("run", "--dry-run"), ("plan",)):
+        warned = evolve(*command, *options, "--json").document["warnings"][-1]
+        assert warned.startswith(f"a run would end at the first request that it has to ask the model: {told}")
+    assert not (workspace / ".evolve").exists()
+    ended = evolve("run", *options)
+    assert (ended.code, told in ended.err) == (5, True)
+
+
 def test_the_run_that_goes_on_is_the_one_of_the_environment_that_is_named(evolve, workspace, monkeypatch):
     """An option of any form, or a variable, chooses; where none does, the run that began last goes on."""
     config = ("-C", workspace, "--config", workspace / "my.toml", "--set", "budget.tokens=9000")
