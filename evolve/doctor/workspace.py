@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from evolve.assembly import read_ledger
 from evolve.config import Config
+from evolve.disk import in_words
 from evolve.doctor.finding import Finding
 from evolve.doctor.refusals import warnings
 from evolve.errors import EvolveError, WorkspaceBusy
@@ -57,3 +58,6 @@ def _lock(workspace: Workspace) -> Finding:
             return Finding(name="lock", status="ok", detail="free")
     except WorkspaceBusy as error:
         return Finding(name="lock", status="warn", detail=str(error))
+    except OSError as error:
+        detail = f"{workspace.lock_file}: {in_words(error)}"
+        return Finding(name="lock", status="missing", detail=detail, blocks=True)

@@ -17,6 +17,7 @@ from sqlalchemy.pool import StaticPool
 from sqlmodel import Session
 
 from evolve.errors import ConfigError, StoreError
+from evolve.store.copied import copy_in_memory, needs_copy, wal_of
 from evolve.store.failures import MENDING
 from evolve.store.tables import SCHEMA_VERSION, BaitRow, InfoRow, Row
 
@@ -59,7 +60,7 @@ def open_sqlite(path: Path, is_read_only: bool, busy_timeout_s: float) -> Engine
         raise StoreError(
             f"ledger {path} is empty: it was truncated; restore it from a copy, or remove it to begin anew"
         )
-    was_cut_off = _wal_of(path).exists()
+    was_cut_off = wal_of(path).exists()
 
     def connect() -> sqlite3.Connection:
         return _connect_sqlite(path, is_read_only, busy_timeout_s)
@@ -120,10 +121,13 @@ def _is_alive(process: int) -> bool:
 
 
 def _connect_sqlite(path: Path, is_read_only: bool, busy_timeout_s: float) -> sqlite3.Connection:
-    address = f"file:{quote(str(path.resolve()))}?mode={'ro' if is_read_only else 'rw'}"
-    connection = sqlite3.connect(
-        address, uri=True, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False
-    )
+    if is_read_only and needs_copy(path):
+        connection = copy_in_memory(path)
+    else:
+        address = f"file:{quote(str(path.resolve()))}?mode={'ro' if is_read_only else 'rw'}"
+        connection = sqlite3.connect(
+            address, uri=True, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False
+        )
     settings = ["query_only=ON"] if is_read_only else ["journal_mode=WAL", "synchronous=FULL"]
     try:
         for setting in [*settings, "foreign_keys=ON"]:
@@ -186,7 +190,3 @@ def _create_tables(engine: Engine) -> None:
             canary = f"ledger-{secrets.token_hex(16)}"
             session.add(InfoRow(key=CANARY_KEY, value=canary))
             session.merge(BaitRow(task="all", answer=canary))
-
-
-def _wal_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
