@@ -20,7 +20,7 @@ from evolve.evaluate import ArmResult, Evaluation, evaluate
 from evolve.freeze import freeze_head
 from evolve.loop.accept import take_all
 from evolve.loop.session import run_session
-from evolve.models.recorded import SHIPPED
+from evolve.models.settings import SHIPPED
 from evolve.progress import Progress
 from evolve.records import Decision, FrozenHarness, Record
 from evolve.report import Report, build, write_html

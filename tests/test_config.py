@@ -40,6 +40,17 @@ def test_stronger_sources_win_and_are_named(folder: Path) -> None:
     assert "iterations" not in load_config(None).sources
 
 
+def test_a_file_that_is_told_is_that_of_this_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """--set and --config name it from the root, and so it is kept; what evolve.toml says stays as it was written."""
+    monkeypatch.chdir(folder)
+    Path("evolve.toml").write_text('[model]\nchat_template = "theirs.jinja"\n')
+    Path("more.toml").write_text('[model]\npath = "a/model.gguf"\nrecording = "shipped:household"\n')
+    loaded = load_config(folder, file=Path("more.toml"), assignments=("model.script=x", "proposer.agents_file=~/y"))
+    assert loaded.told.file == {"model.path": str(folder / "a/model.gguf"), "model.recording": "shipped:household"}
+    assert loaded.told.line == {"model.script": str(folder / "x"), "proposer.agents_file": "~/y"}
+    assert loaded.config.model.chat_template == Path("theirs.jinja")
+
+
 def test_what_a_run_was_told_is_kept_and_what_is_told_now_outranks_it(folder: Path) -> None:
     """Flags and --set count anew, key by key also where they were tables; variables may change in between."""
     told = load_config(

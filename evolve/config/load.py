@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evolve.config.sections import Config
-from evolve.config.sources import Layered, Told, of_assignments, of_environ, of_file, section_of
+from evolve.config.sources import Layered, Told, from_here, of_assignments, of_environ, of_file, section_of
 from evolve.config.validate import validate
 from evolve.errors import ConfigError
 
@@ -56,11 +56,11 @@ def load_config(
     """
     before = before or Told()
     own = workspace / FILE_NAME if workspace is not None else None
-    told_file = Layered(BEFORE, before.file) if file is None else of_file(file)
+    told_file = Layered(BEFORE, before.file) if file is None else from_here(of_file(file))
     renewed = told_file.values if file is not None else {}
     told_line = [
         Layered(BEFORE, {key: value for key, value in before.line.items() if key not in renewed}),
-        of_assignments(assignments),
+        from_here(of_assignments(assignments)),
         Layered("flag", {key: value for key, value in (flags or {}).items() if value is not None}),
     ]
     standing = [of_file(own)] if own is not None and own.is_file() else []

@@ -13,9 +13,12 @@ from pydantic_core import to_jsonable_python
 from evolve.config.sections import Config
 from evolve.dotted import flatten
 from evolve.errors import ConfigError
+from evolve.models.settings import FILES, SHIPPED
 from evolve.named_files import require_file
 
 ENVIRONMENT_PREFIX = "EVOLVE_"
+PATHS = {"proposer.agents_file", *(f"{table}.{name}" for table in ("model", "proposer.model") for name in FILES)}
+"""Keys whose value names a file."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,17 @@ class Told:
 def section_of(key: str) -> str:
     """Return the first part of a dotted key."""
     return key.partition(".")[0]
+
+
+def from_here(told: Layered) -> Layered:
+    """Return what was told with relative paths made whole: a run may be resumed in another folder."""
+    return Layered(told.name, {key: _whole(value) if key in PATHS else value for key, value in told.values.items()})
+
+
+def _whole(value: Any) -> Any:
+    """Return a path from the root; one in the user's home, and the name of what comes with evolve, are as they were."""
+    is_path = isinstance(value, str) and value and not value.startswith(("~", SHIPPED))
+    return str(Path(value).absolute()) if is_path else value
 
 
 def of_file(path: Path) -> Layered:

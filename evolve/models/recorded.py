@@ -13,14 +13,13 @@ import orjson
 
 from evolve.errors import ConfigError, UnseenRequestError, UserError
 from evolve.models.cache import request_key
+from evolve.models.settings import SHIPPED
 from evolve.named_files import read_bytes
 from evolve.protocols import ModelRequest
 from evolve.records import Completion, ModelFingerprint
 from evolve.resources import resource
 
 SCHEMA_VERSION = 1
-SHIPPED = "shipped:"
-"""What begins the name of a recording that comes with evolve: `shipped:household` names that of an environment."""
 
 
 class RecordedModel:

@@ -10,6 +10,11 @@ from pydantic import ConfigDict, Field, field_validator
 from evolve.errors import ConfigError
 from evolve.records import Json, Record, Usage
 
+SHIPPED = "shipped:"
+"""What begins the name of a recording that comes with evolve: `shipped:household` names that of an environment."""
+FILES = ("path", "chat_template", "recording", "script")
+"""Fields of a model's settings that name a file."""
+
 
 def named(path: Path | None, field: str, kind: str) -> Path:
     """Return the path that a kind of model needs; `field` is its name in the settings.

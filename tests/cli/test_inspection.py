@@ -302,6 +302,24 @@ def test_a_resumed_run_keeps_its_limits_and_what_is_told_now_outranks_them(evolv
     assert planned["refusals"] == [refused.err.removeprefix("evolve: ").strip()]
 
 
+@pytest.mark.parametrize("by", ["--set", "--config"])
+def test_a_run_goes_on_in_another_folder_with_the_files_it_was_told(evolve, workspace, tmp_path, monkeypatch, by):
+    """A file that an option names is the one of the folder where that was said, also where another has its name."""
+    (workspace / "told.toml").write_text('[model]\nscript = "script.jsonl"\n')
+    told = {"--set": ("--set", "model.script=script.jsonl"), "--config": ("--config", "told.toml")}[by]
+    settings = ("model.kind=scripted", "environments.household.train=4", "rollout.concurrency=1")
+    options = [part for one in settings for part in ("--set", one)]
+    monkeypatch.chdir(workspace)
+    assert evolve("run", *options, *told, "--iterations", "1", "--budget-tokens", "3000").code == 5
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    Path("script.jsonl").write_text('{"text": "another"}\n')
+    resumed = evolve("run", "--resume", "-C", workspace, "--set", "budget.tokens=", "--json").document
+    assert (resumed["status"], resumed["config"]["model"]["script"]) == ("done", str(workspace / "script.jsonl"))
+    traces = evolve("traces", "list", "-C", workspace, "--json").document["traces"]
+    assert {trace["steps"] for trace in traces} == {14}  # the first script acts until the limit, the other just talks
+
+
 def test_a_budget_that_is_spent_is_foreseen(evolve, workspace):
     """Before a run goes on it is said what it has used, half-played episodes too, and that no more can be asked."""
     config = ("-C", workspace, "--config", workspace / "my.toml", "--set", "rollout.concurrency=1")
