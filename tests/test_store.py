@@ -502,6 +502,15 @@ def test_a_ledger_of_a_newer_evolve_is_not_touched(path, ledger):
         Ledger(path)
 
 
+def test_a_ledger_whose_version_is_no_number_is_damaged(path, ledger):
+    """It is said as of any damage, to those who write and to those who read."""
+    ledger.close()
+    tamper(path, "UPDATE ledger_info SET value = 'x' WHERE key = 'schema_version'")
+    for is_read_only in (False, True):
+        with pytest.raises(StoreError, match="has schema 'x'; the file is damaged; restore it from a copy"):
+            Ledger(path, is_read_only=is_read_only)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [(b"", "was truncated"), (b"not a database, but a text of some length" * 100, "no SQLite database")],

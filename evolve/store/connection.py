@@ -6,6 +6,7 @@ waiting time of a transaction that begins to write half-way. A commit is on the 
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from sqlmodel import Session
 from evolve.disk import in_words
 from evolve.errors import StoreError
 from evolve.store.engine import CANARY_KEY, bring_up_to_date, open_server, open_sqlite, sqlite_path
-from evolve.store.failures import in_plain_words
+from evolve.store.failures import MENDING, in_plain_words
 from evolve.store.mark import Mark
 from evolve.store.tables import SCHEMA_VERSION, InfoRow
 
@@ -152,5 +153,7 @@ class Store:
                 self._mark.require(session, expected)
         if row is None:
             raise StoreError(f"ledger {self._name}: this is a database of another program; name another file")
+        if not row.value.isdecimal():
+            raise StoreError(f"ledger {self._name} has schema {row.value!r}; {MENDING[sqlite3.SQLITE_CORRUPT]}")
         if int(row.value) > SCHEMA_VERSION:
             raise StoreError(f"ledger {self._name} has schema {row.value}, written by a newer evolve; upgrade evolve")
