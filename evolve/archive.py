@@ -59,9 +59,11 @@ class Archive:
 
     async def close(self) -> None:
         """Finish what is queued and end the thread."""
-        if self._writer is not None:
-            await self._writer
-        self._thread.shutdown(wait=True)
+        try:
+            if self._writer is not None:
+                await self._writer
+        finally:  # also where all is cancelled: the ledger is closed next, and must not be under the thread's hands
+            self._thread.shutdown(wait=True)
 
     async def find(self, episode_ids: Sequence[str]) -> dict[str, Episode]:
         """Return those of the episodes that are on record as done; errored ones are not."""
