@@ -20,7 +20,7 @@ from evolve.gate.scores import PairedScores, TaskScores, table
 from evolve.gate.signflip import task_p
 from evolve.harness.artifact import Harness, read_harness
 from evolve.harness.runtime import HarnessRuntime
-from evolve.loop.session import stop_signals
+from evolve.loop.stopping import stop_signals
 from evolve.progress import Progress, Said
 from evolve.protocols import Model
 from evolve.records import Episode, FrozenHarness, Look, ModelFingerprint, Record, Usage

@@ -12,10 +12,17 @@ def main() -> None:
     import sys
 
     try:
+        from evolve.cli.interrupts import ignore_interrupts, take_interrupts
+
+        take_interrupts()
         from evolve.cli.exits import run_command
 
         code = run_command(sys.argv[1:])
+        ignore_interrupts()
     except KeyboardInterrupt:  # before anything could begin
+        import signal
+
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         print("evolve: interrupted", file=sys.stderr)
         code = 130
     sys.exit(code)

@@ -14,6 +14,7 @@ from io import TextIOWrapper
 from typing import Any, TextIO, cast
 
 from evolve.cli.codes import DONE, INFRASTRUCTURE, INTERRUPTED, OUR_BUG, USAGE
+from evolve.cli.interrupts import ignore_interrupts
 from evolve.disk import MENDING
 from evolve.errors import EvolveError, Interrupted, UserError
 
@@ -47,10 +48,12 @@ def _run(arguments: Sequence[str]) -> int:
 
         command()(list(arguments), prog_name="evolve")
     except SystemExit as end:
+        ignore_interrupts()
         if end.code == INTERRUPTED:  # so the command line's library tells of Ctrl-C
             print(f"{OURS}{explain(KeyboardInterrupt())}", file=sys.stderr)
         return _code_of(end)
     except (Exception, KeyboardInterrupt) as error:
+        ignore_interrupts()
         error = _of_a_lost_folder() if isinstance(error, FileNotFoundError) and not _is_somewhere() else error
         if os.environ.get(DEBUG):
             traceback.print_exception(error)

@@ -143,13 +143,17 @@ def wait_for(work: Coroutine[Any, Any, T]) -> T:
     """Run work to its end on an event loop.
 
     Raises:
-        Interrupted: Ctrl-C, pressed again after the work was asked to stop.
+        Interrupted: Ctrl-C; where work takes the first as a wish to stop, the one after that.
     """
     import asyncio
 
+    from evolve.cli.interrupts import cancelling
+
+    runner = asyncio.Runner()
     try:
-        return asyncio.run(work)
-    except KeyboardInterrupt as error:
+        with cancelling(runner.get_loop()), runner:
+            return runner.run(work)
+    except (KeyboardInterrupt, asyncio.CancelledError) as error:
         raise Interrupted(
             "interrupted; what was recorded is kept, the same command goes on (a run with --resume)"
         ) from error

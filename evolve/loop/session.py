@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from evolve.assembly import Bench, Held, hold_workspace, make_rollout, open_bench
@@ -15,6 +13,7 @@ from evolve.errors import BudgetSpent, EvolveError, Interrupted, RulerChanged, U
 from evolve.loop.context import RunContext, parse_time
 from evolve.loop.replay import Replayer
 from evolve.loop.run import Outcome, run_loop
+from evolve.loop.stopping import stop_signals
 from evolve.progress import Progress, Said
 from evolve.proposers.create import create_proposer
 from evolve.protocols import Model
@@ -27,8 +26,6 @@ from evolve.workspace import Workspace, adding
 
 FREE_TO_CHANGE = ("budget", "iterations", "rollout", "ledger")
 """Sections of the configuration that a resumed run may change: they decide how long and how fast, not what."""
-STOP_POLL_S = 0.3
-STOPPING = "stopping: what is under way goes to its end and is kept; Ctrl-C (once more) ends at once"
 
 
 @dataclass(frozen=True)
@@ -202,40 +199,6 @@ def _ruler(ledger: Ledger, run_id: str, now: Ruler) -> Ruler:
 def deciding(config: Config) -> Json:
     """Return the part of a configuration that decides what a run does; a resumed run must have the same."""
     return config.model_dump(mode="json", exclude=set(FREE_TO_CHANGE))
-
-
-@asynccontextmanager
-async def stop_signals(workspace: Workspace, progress: Progress) -> AsyncIterator[asyncio.Event]:
-    """Give an event that Ctrl-C, SIGTERM, a terminal that is closed or a STOP file in the workspace sets.
-
-    A second Ctrl-C ends at once. Hang-ups that are ignored, as under nohup, stay so.
-    """
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def ask() -> None:
-        if not stop.is_set():
-            progress.report(Said(STOPPING))
-        stop.set()
-        loop.remove_signal_handler(signal.SIGINT)
-
-    async def watch() -> None:
-        while not workspace.stop_file.exists():  # noqa: ASYNC110  a file gives no event
-            await asyncio.sleep(STOP_POLL_S)
-        ask()
-
-    asking = [s for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is not signal.SIG_IGN]
-    with suppress(NotImplementedError, RuntimeError, ValueError):
-        for one in asking:
-            loop.add_signal_handler(one, ask)
-    watcher = asyncio.create_task(watch())
-    try:
-        yield stop
-    finally:
-        watcher.cancel()
-        with suppress(NotImplementedError, RuntimeError, ValueError):
-            for one in asking:
-                loop.remove_signal_handler(one)
 
 
 async def _run_to_its_end(run: RunContext, base_commit: str) -> Outcome:

@@ -171,7 +171,7 @@ def test_what_a_killed_run_left_half_made_is_made_anew(workspace: Workspace) -> 
 @pytest.mark.parametrize("is_ignored", [False, True])
 def test_a_terminal_that_is_closed_ends_a_run_unless_that_is_ignored(workspace: Workspace, is_ignored: bool) -> None:
     """It is asked to stop as by Ctrl-C; under nohup it goes on."""
-    from evolve.loop.session import stop_signals
+    from evolve.loop.stopping import stop_signals
 
     async def story() -> bool:
         async with stop_signals(workspace, small_run.Notes()) as stop:
@@ -188,14 +188,20 @@ def test_a_terminal_that_is_closed_ends_a_run_unless_that_is_ignored(workspace: 
 
 def test_the_signals_are_those_of_the_caller_again_afterwards(workspace: Workspace) -> None:
     """A run leaves no handler of its own behind."""
-    from evolve.loop.session import stop_signals
+    from evolve.loop.stopping import stop_signals
 
-    async def story() -> bool:
+    def handlers() -> list[object]:
+        return [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+
+    async def story() -> None:
+        before = handlers()
         async with stop_signals(workspace, notes) as stop:
+            assert before[0] != handlers()[0]
             workspace.stop_file.touch()
             await asyncio.wait_for(stop.wait(), 5)
-        return asyncio.get_running_loop().remove_signal_handler(2)
+            assert before[0] == handlers()[0], "Ctrl-C ends at once now"
+        assert before == handlers()
 
     notes = small_run.Notes()
-    assert asyncio.run(story()) is False
+    asyncio.run(story())
     assert [event.text.partition(":")[0] for event in notes.events] == ["stopping"]
