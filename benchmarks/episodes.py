@@ -18,11 +18,12 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evolve.assembly import make_rollout, open_bench, open_ledger
+from evolve.assembly import make_rollout, open_bench
 from evolve.classify.label import label_failure
 from evolve.config import Config, load_config
 from evolve.environments.conformance import do_nothing, subject_of
 from evolve.harness.runtime import HarnessRuntime
+from evolve.holding import open_ledger
 from evolve.progress import Finished, Progress
 from evolve.protocols import Environment
 from evolve.records import Episode, Json, Split, Task, Usage

@@ -164,7 +164,8 @@ async def measure_engine(case: Case, episodes: int, url: str, folder: Path) -> d
     from evolve.progress import Silent
     from evolve.records import Split
     from evolve.rollout import Job, Rollout, RolloutLimits
-    from evolve.store import Ledger, Purpose
+    from evolve.store import Purpose
+    from evolve.store.ledger import Ledger
     from evolve.traces import Traces
 
     environment = TenCalls(episodes, case.context_bytes)

@@ -9,15 +9,18 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from evolve.errors import CanaryFound, StoreError
 from evolve.records import Episode
-from evolve.store import EpisodeUse, Ledger, Purpose
+from evolve.store import EpisodeUse, Purpose
 from evolve.traces import Line, Place, Traces
 
+if TYPE_CHECKING:
+    from evolve.store.ledger import Ledger
+
 T = TypeVar("T")
-Enter = Callable[[Ledger, Sequence[EpisodeUse]], None]
+Enter: TypeAlias = "Callable[[Ledger, Sequence[EpisodeUse]], None]"
 
 WRITTEN_TOGETHER = 16
 """Episodes of one transaction at most: their lines are all in memory until it is over."""

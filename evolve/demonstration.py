@@ -12,12 +12,13 @@ from contextlib import AbstractContextManager
 from itertools import takewhile
 from pathlib import Path
 
-from evolve.assembly import clock_of, hold_workspace, open_ledger
+from evolve.clock import clock_of
 from evolve.config import Config, Loaded, load_config
 from evolve.environments.installed import make_environment
 from evolve.errors import UserError
 from evolve.evaluate import ArmResult, Evaluation, evaluate
 from evolve.freeze import freeze_head
+from evolve.holding import hold_workspace, open_ledger
 from evolve.loop.accept import take_all
 from evolve.loop.session import run_session
 from evolve.models.settings import SHIPPED

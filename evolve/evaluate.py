@@ -9,10 +9,11 @@ import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from evolve.assembly import Bench, Held, hold_workspace, make_rollout, open_bench
+from evolve.assembly import Bench, make_rollout, open_bench
 from evolve.config import Config
 from evolve.freeze import frozen_harness
 from evolve.gate.interval import gain_interval
@@ -20,6 +21,7 @@ from evolve.gate.scores import PairedScores, TaskScores, table
 from evolve.gate.signflip import task_p
 from evolve.harness.artifact import Harness, read_harness
 from evolve.harness.runtime import HarnessRuntime
+from evolve.holding import Held, hold_workspace
 from evolve.loop.stopping import stop_signals
 from evolve.progress import Progress, Said
 from evolve.protocols import Model
@@ -27,8 +29,11 @@ from evolve.records import Episode, FrozenHarness, Look, ModelFingerprint, Recor
 from evolve.repository import Repository, harness_folder
 from evolve.rollout import Job, Rollout
 from evolve.seal import commitment_sentence, is_untold, mark_look, repeat_warning, require_sealed
-from evolve.store import CommitmentEntry, Ledger, LookEntry, Purpose
+from evolve.store import CommitmentEntry, LookEntry, Purpose
 from evolve.workspace import Workspace
+
+if TYPE_CHECKING:
+    from evolve.store.ledger import Ledger
 
 Z95 = 1.959963984540054
 

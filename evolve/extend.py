@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from evolve.assembly import hold_repository
 from evolve.errors import UserError
+from evolve.holding import hold_repository
 from evolve.lock import alone_in
 from evolve.repository import add_folders, harness_folder, open_repository
 from evolve.workspace import Workspace, seed_harness

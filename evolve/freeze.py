@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -16,7 +17,10 @@ from evolve.protocols import Environment
 from evolve.records import FrozenHarness, Json
 from evolve.repository import Repository, freeze, harness_folder, read_tag, tags
 from evolve.seal import commit_heldout, require_heldout
-from evolve.store import Ledger, Review
+from evolve.store import Review
+
+if TYPE_CHECKING:
+    from evolve.store.ledger import Ledger
 
 VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from evolve.errors import SealError
 from evolve.protocols import Environment
 from evolve.records import FrozenHarness, Json, Look, digest_of
 from evolve.repository import CANDIDATES, LOOKS, RUNS, Repository, look_ref, read_marks, refs_under, write_mark
-from evolve.store import CommitmentEntry, Ledger, LookEntry
+from evolve.store import CommitmentEntry, LookEntry
+
+if TYPE_CHECKING:
+    from evolve.store.ledger import Ledger
 
 _RUN_ID = re.compile(r"[A-Za-z0-9_.-]+-\d{3,}")
 

@@ -9,13 +9,13 @@ PACKAGE = Path(__file__).parent.parent / "evolve"
 
 LAYERS = [
     {"errors", "rules", "disk", "rates", "dotted"},
-    {"records", "named_files"},
+    {"records", "named_files", "clock"},
     {"protocols", "resources", "prompts", "secrets", "lock", "models.settings", "gate", "predictions"},
     {"config", "harness", "environments", "models", "repository", "traces", "store", "canaries"},
     {"agent", "classify", "evidence", "freeze", "seal", "ruler", "progress", "workspace", "proposers"},
     {"archive"},
     {"rollout"},
-    {"assembly", "extend", "loop", "evaluate"},
+    {"assembly", "holding", "extend", "loop", "evaluate"},
     {"report", "doctor", "redteam", "bench", "demonstration"},
     {"cli"},
 ]

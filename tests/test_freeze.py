@@ -7,7 +7,7 @@ from evolve.errors import RepositoryError, SealError
 from evolve.freeze import freeze_harness, frozen_harness
 from evolve.harness.digest import harness_digest
 from evolve.repository import freeze, harness_folder, init_repository, land_files
-from evolve.store import Ledger
+from evolve.store.ledger import Ledger
 
 DATE = datetime(2026, 1, 1, tzinfo=UTC)
 FILES = {"harness.toml": b"schema = 1\n", "skills/a.md": b"a\n"}

@@ -16,7 +16,8 @@ import small_run
 
 from evolve.records import Json
 from evolve.repository import open_repository, run_branch
-from evolve.store import Ledger, RunStatus
+from evolve.store import RunStatus
+from evolve.store.ledger import Ledger
 from evolve.workspace import Workspace
 
 KILLS = 20

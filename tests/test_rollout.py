@@ -21,7 +21,8 @@ from evolve.progress import Silent
 from evolve.protocols import ModelRequest
 from evolve.records import Call, Completion, Episode, Observation, Opening, Split, Task
 from evolve.rollout import Job, Rollout, RolloutLimits
-from evolve.store import EpisodeUse, Ledger, Purpose
+from evolve.store import EpisodeUse, Purpose
+from evolve.store.ledger import Ledger
 from evolve.traces import Traces
 
 OFF = HarnessRuntime(None, None)

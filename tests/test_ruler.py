@@ -26,7 +26,8 @@ from evolve.protocols import ModelRequest
 from evolve.records import Completion, Decision, ModelFingerprint
 from evolve.repository import init_repository, open_repository
 from evolve.ruler import changes, measure
-from evolve.store import CandidateEntry, Ledger, Review, RunStatus
+from evolve.store import CandidateEntry, Review, RunStatus
+from evolve.store.ledger import Ledger
 from evolve.workspace import Workspace, starting_files, write_files
 
 PLUGIN = """

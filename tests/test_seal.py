@@ -14,18 +14,19 @@ from pathlib import Path
 import pytest
 import small_run
 
-from evolve.assembly import open_ledger
 from evolve.canaries import VARIABLE, Canaries, variable_canary
 from evolve.environments.household import create
 from evolve.errors import CanaryFound, Interrupted, SealError, UserError
 from evolve.evidence import Constraints, Evidence, write_evidence
+from evolve.holding import open_ledger
 from evolve.loop.accept import take
 from evolve.models.scripted import reply_text
 from evolve.protocols import Assignment, ModelRequest, Proposed
 from evolve.records import Completion, FrozenHarness
 from evolve.repository import candidate_ref, open_repository
 from evolve.seal import require_whole
-from evolve.store import CandidateEntry, Ledger, Review, RunStatus
+from evolve.store import CandidateEntry, Review, RunStatus
+from evolve.store.ledger import Ledger
 from evolve.workspace import Workspace
 
 RUN, NAME = "household-001", "household-001-01"

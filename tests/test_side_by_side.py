@@ -29,7 +29,8 @@ from evolve.protocols import EnvironmentCard, ModelRequest
 from evolve.records import Call, Completion, Episode, Observation, Opening, Score, Split, Task, Tool
 from evolve.redteam.rule_code import source
 from evolve.rollout import Job, Rollout, RolloutLimits
-from evolve.store import Ledger, Purpose
+from evolve.store import Purpose
+from evolve.store.ledger import Ledger
 from evolve.traces import Traces
 
 TOOL = Tool(name="press", description="Press.", parameters={"type": "object", "properties": {}})

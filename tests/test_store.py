@@ -28,7 +28,8 @@ from evolve.records import (
     Usage,
     Verdict,
 )
-from evolve.store import CandidateState, EpisodeUse, Ledger, Purpose, Review, RunStatus, SelfCheckEntry
+from evolve.store import CandidateState, EpisodeUse, Purpose, Review, RunStatus, SelfCheckEntry
+from evolve.store.ledger import Ledger
 
 RUN = {"environment": "household", "model": "m" * 64, "base_commit": "b" * 40}
 FROZEN = FrozenHarness(environment="household", name="v1", tag="evolve/household/v1", commit="c" * 40, harness="h" * 64)
@@ -598,7 +599,8 @@ WRITE = """
 import sys
 from pathlib import Path
 from evolve.records import Episode
-from evolve.store import EpisodeUse, Ledger, Purpose
+from evolve.store import EpisodeUse, Purpose
+from evolve.store.ledger import Ledger
 shape = Episode.model_validate_json(sys.stdin.read())
 with Ledger(Path(sys.argv[1])) as ledger:
     ledger.start_run("r1", environment="household", model="m" * 64, base_commit="b" * 40, config={"trials": 3})

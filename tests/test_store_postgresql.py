@@ -7,7 +7,8 @@ import pytest
 from test_store import FROZEN, LOOK, RUN, candidate, episode, record, verdict
 
 from evolve.errors import SealError, StoreError
-from evolve.store import CandidateState, Ledger
+from evolve.store import CandidateState
+from evolve.store.ledger import Ledger
 
 URL = os.environ.get("EVOLVE_TEST_POSTGRESQL", "")
 pytestmark = pytest.mark.skipif(not URL, reason="EVOLVE_TEST_POSTGRESQL names no database")

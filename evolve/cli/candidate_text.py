@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from textwrap import indent
+from typing import TYPE_CHECKING
 
 from evolve.cli.output import count, points, table
 from evolve.cli.place import Place
@@ -13,7 +14,10 @@ from evolve.proposers.sandbox import OUTSIDE, UNPROTECTED
 from evolve.rates import percent
 from evolve.records import Candidate, Json, Pattern
 from evolve.repository import harness_folder, open_repository
-from evolve.store import CandidateEntry, Ledger
+from evolve.store import CandidateEntry
+
+if TYPE_CHECKING:
+    from evolve.store.ledger import Ledger
 
 
 def candidate_document(ledger: Ledger, entry: CandidateEntry) -> Json:

@@ -8,11 +8,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from evolve.assembly import clock_of
 from evolve.cli.environ import with_dotenv
 from evolve.cli.live import live_progress
 from evolve.cli.output import say, table
 from evolve.cli.place import wait_for
+from evolve.clock import clock_of
 from evolve.demonstration import (
     ENVIRONMENTS,
     VERSION_NAME,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 from evolve.cli.live import live_progress
 from evolve.cli.output import count, points, say, show, table
@@ -19,7 +20,9 @@ from evolve.rates import percent
 from evolve.records import FrozenHarness, Json
 from evolve.repository import harness_folder, open_repository
 from evolve.seal import require_evaluable
-from evolve.store import Ledger
+
+if TYPE_CHECKING:
+    from evolve.store.ledger import Ledger
 
 
 def evaluate_once(place: Place, name: str, *, as_json: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -15,7 +16,10 @@ from evolve.loop.control import CONTROL_EVERY, CONTROL_TRIALS
 from evolve.loop.trials import CONFIRMATION_TRIALS
 from evolve.models.settings import Price
 from evolve.records import Json, Record, Usage
-from evolve.store import EpisodeEntry, Ledger, RunEntry
+from evolve.store import EpisodeEntry, RunEntry
+
+if TYPE_CHECKING:
+    from evolve.store.ledger import Ledger
 
 
 class Pace(Record):

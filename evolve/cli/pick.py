@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from evolve.errors import UserError
 from evolve.records import Split
-from evolve.store import CandidateEntry, EpisodeEntry, Ledger, PatternEntry, RunEntry
+from evolve.store import CandidateEntry, EpisodeEntry, PatternEntry, RunEntry
+
+if TYPE_CHECKING:
+    from evolve.store.ledger import Ledger
 
 MOST_NAMED = 5
 

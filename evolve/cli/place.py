@@ -9,14 +9,17 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from evolve.assembly import Held, clock_of, hold_workspace, read_ledger
 from evolve.cli.environ import with_dotenv
+from evolve.clock import clock_of
 from evolve.config import Config, Told, load_config
 from evolve.errors import Interrupted, UserError
-from evolve.store import Ledger
+from evolve.holding import Held, hold_workspace, read_ledger
 from evolve.workspace import Workspace, find_workspace
+
+if TYPE_CHECKING:
+    from evolve.store.ledger import Ledger
 
 T = TypeVar("T")
 LEDGER_VARIABLE = "EVOLVE_LEDGER__URL"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from evolve.cli.candidate_text import candidate_diff, candidate_document, candidate_text
 from evolve.cli.output import say, show_diff, visible
@@ -13,7 +14,10 @@ from evolve.loop.accept import commit_message, require_takeable, take
 from evolve.records import Json
 from evolve.repository import open_repository
 from evolve.seal import require_whole
-from evolve.store import CandidateEntry, Ledger, Review
+from evolve.store import CandidateEntry, Review
+
+if TYPE_CHECKING:
+    from evolve.store.ledger import Ledger
 
 QUESTION = "accept, reject, skip or quit? [a/r/s/q] "
 

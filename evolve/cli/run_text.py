@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evolve.cli.output import count, points, table
 from evolve.cli.place import Place
 from evolve.loop.examine import budget_after
 from evolve.loop.measures import whole_divergence
 from evolve.records import Json, Verdict
-from evolve.store import CandidateEntry, Ledger, Review, RunEntry, RunStatus
+from evolve.store import CandidateEntry, Review, RunEntry, RunStatus
+
+if TYPE_CHECKING:
+    from evolve.store.ledger import Ledger
 
 CANDIDATE_HEAD = ("CANDIDATE", "GATE", "REVIEW", "GAIN", "95% INTERVAL", "ASKED OF", "REQUESTS", "LAYER", "HYPOTHESIS")
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from evolve.assembly import read_ledger
 from evolve.config import Config
 from evolve.doctor.ready import (
     asked,
@@ -23,6 +22,7 @@ from evolve.environments.installed import make_environment
 from evolve.errors import EvolveError
 from evolve.harness.artifact import Harness
 from evolve.harness.check import unit_ids
+from evolve.holding import read_ledger
 from evolve.loop.session import deciding, require_present, require_unchanged_files
 from evolve.models.create import create_model
 from evolve.models.settings import ModelSettings

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 
-from evolve.assembly import read_ledger
 from evolve.config import Config
 from evolve.disk import in_words
 from evolve.doctor.finding import Finding
 from evolve.doctor.refusals import warnings
 from evolve.errors import EvolveError, WorkspaceBusy
+from evolve.holding import read_ledger
 from evolve.lock import WorkspaceLock
 from evolve.repository import harness_folder
 from evolve.store import RunStatus

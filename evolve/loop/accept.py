@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from evolve.environments.installed import make_environment
 from evolve.errors import RulerChanged, StoreError, UserError
@@ -11,7 +12,10 @@ from evolve.loop.trial_rows import require_trials
 from evolve.records import Candidate, Decision, Verdict
 from evolve.repository import Repository, Trailers, accept_candidate, harness_folder, require_landable, run_branch
 from evolve.ruler import Ruler, measure, require_unchanged
-from evolve.store import CandidateEntry, Ledger, Review
+from evolve.store import CandidateEntry, Review
+
+if TYPE_CHECKING:
+    from evolve.store.ledger import Ledger
 
 
 def trailers_of(candidate: Candidate, verdict: Verdict, ruler: str) -> Trailers:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from evolve.canaries import Canaries
 from evolve.config import Config
@@ -19,8 +20,10 @@ from evolve.records import ModelFingerprint, Split, Task
 from evolve.repository import Repository, harness_folder
 from evolve.rollout import Rollout
 from evolve.ruler import Ruler, require_unchanged
-from evolve.store import Ledger
 from evolve.workspace import Workspace
+
+if TYPE_CHECKING:
+    from evolve.store.ledger import Ledger
 
 INCUMBENT = ""
 

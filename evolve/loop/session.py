@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from evolve.assembly import Bench, Held, hold_workspace, make_rollout, open_bench
+from evolve.assembly import Bench, make_rollout, open_bench
 from evolve.config import Config
 from evolve.environments.installed import environment_maker
 from evolve.errors import BudgetSpent, EvolveError, Interrupted, RulerChanged, UserError
+from evolve.holding import Held, hold_workspace
 from evolve.loop.context import RunContext, parse_time
 from evolve.loop.replay import Replayer
 from evolve.loop.run import Outcome, run_loop
@@ -21,8 +23,11 @@ from evolve.records import Json, Usage
 from evolve.repository import Repository, harness_folder
 from evolve.ruler import Ruler, measure, require_unchanged
 from evolve.seal import commit_heldout, commitment_sentence
-from evolve.store import Ledger, RunEntry, RunStatus
+from evolve.store import RunEntry, RunStatus
 from evolve.workspace import Workspace, adding
+
+if TYPE_CHECKING:
+    from evolve.store.ledger import Ledger
 
 FREE_TO_CHANGE = ("budget", "iterations", "rollout", "ledger")
 """Sections of the configuration that a resumed run may change: they decide how long and how fast, not what."""

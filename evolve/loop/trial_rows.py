@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from evolve.errors import StoreError
 from evolve.loop.context import INCUMBENT
 from evolve.loop.exam import Exam
 from evolve.records import Candidate, Json, StageResult, Verdict, digest_of
-from evolve.store import EpisodeEntry, Ledger
+from evolve.store import EpisodeEntry
+
+if TYPE_CHECKING:
+    from evolve.store.ledger import Ledger
 
 KEY = "trial_rows"
 

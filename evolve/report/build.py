@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evolve.classify.label import class_counts, label_failure
 from evolve.environments.installed import make_environment
@@ -34,8 +35,11 @@ from evolve.report.document import (
 from evolve.report.source import Source
 from evolve.report.units import unit_lines
 from evolve.repository import Repository, harness_folder
-from evolve.store import CandidateEntry, EpisodeEntry, Ledger, LookEntry, RunEntry
+from evolve.store import CandidateEntry, EpisodeEntry, LookEntry, RunEntry
 from evolve.traces import Traces
+
+if TYPE_CHECKING:
+    from evolve.store.ledger import Ledger
 
 MOST_PATTERNS = 8
 NO_RULES = "none"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from evolve.errors import HarnessError, RepositoryError
 from evolve.harness.artifact import read_harness
@@ -15,8 +16,11 @@ from evolve.harness.runtime import HarnessRuntime
 from evolve.loop.context import INCUMBENT
 from evolve.records import Decision, Episode, Split, Strength, Tool
 from evolve.repository import Repository, harness_folder
-from evolve.store import CandidateEntry, EpisodeEntry, Ledger, Purpose, RunEntry
+from evolve.store import CandidateEntry, EpisodeEntry, Purpose, RunEntry
 from evolve.traces import Traces
+
+if TYPE_CHECKING:
+    from evolve.store.ledger import Ledger
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""The ledger: the only package with database tables. It indexes what happened; episodes and files lie elsewhere."""
+"""The ledger: the only package with database tables. It indexes what happened; episodes and files lie elsewhere.
+
+What the ledger answers with is offered here; `evolve.store.ledger` has the ledger itself, and loads the database.
+"""
 
 from evolve.store.entries import (
     CandidateEntry,
@@ -17,7 +20,6 @@ from evolve.store.entries import (
     SelfCheckEntry,
     Totals,
 )
-from evolve.store.ledger import Ledger
 
 __all__ = [
     "CandidateEntry",
@@ -25,7 +27,6 @@ __all__ = [
     "CommitmentEntry",
     "EpisodeEntry",
     "EpisodeUse",
-    "Ledger",
     "LookEntry",
     "PatternEntry",
     "Prediction",

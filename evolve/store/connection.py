@@ -10,7 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,17 +19,13 @@ from sqlalchemy import inspect, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import Session
 
+from evolve.clock import utc_now
 from evolve.disk import in_words
 from evolve.errors import StoreError
 from evolve.store.engine import CANARY_KEY, bring_up_to_date, open_server, open_sqlite, sqlite_path
 from evolve.store.failures import MENDING, in_plain_words
 from evolve.store.mark import Mark
 from evolve.store.tables import SCHEMA_VERSION, InfoRow
-
-
-def utc_now() -> datetime:
-    """Return the present time."""
-    return datetime.now(UTC)
 
 
 class Store:

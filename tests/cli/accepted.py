@@ -19,7 +19,8 @@ from evolve.records import (
 )
 from evolve.repository import candidate_ref, harness_folder, open_repository, run_branch
 from evolve.ruler import measure
-from evolve.store import Ledger, RunStatus
+from evolve.store import RunStatus
+from evolve.store.ledger import Ledger
 from evolve.workspace import Workspace
 
 DATE = datetime(2026, 1, 2, tzinfo=UTC)

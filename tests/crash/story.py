@@ -27,7 +27,7 @@ from evolve.records import Json
 from evolve.report import write_html
 from evolve.repository import LOOKS, Repository, open_repository, run_branch
 from evolve.seal import is_untold
-from evolve.store import Ledger
+from evolve.store.ledger import Ledger
 from evolve.traces import Traces
 from evolve.workspace import Workspace, start_workspace
 

@@ -13,7 +13,7 @@ import small_run
 from evolve.errors import BudgetSpent
 from evolve.lock import WorkspaceLock
 from evolve.repository import candidate_ref, init_repository, remove_stale_locks
-from evolve.store import Ledger
+from evolve.store.ledger import Ledger
 
 
 def test_a_lock_from_the_future_is_stale(tmp_path: Path) -> None:

@@ -23,13 +23,14 @@ from evolve.models.cache import CachedModel, CompletionCache
 from evolve.models.scripted import ScriptedModel, reply_text
 from evolve.protocols import ModelRequest
 from evolve.records import Completion, Usage
-from evolve.store import Ledger, RunStatus
+from evolve.store import RunStatus
+from evolve.store.ledger import Ledger
 from evolve.traces import Traces
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from evolve.store import Ledger
+from evolve.store.ledger import Ledger
 ledger = Ledger(Path(sys.argv[1]))
 for number in range(3):
     ledger.start_run(f"r{number}", environment="household", model="m", base_commit="b", config={})

@@ -21,7 +21,7 @@ from evolve.errors import ProviderError
 from evolve.models.scripted import ScriptedModel, reply_call
 from evolve.protocols import ModelRequest
 from evolve.records import Completion, LoopSplit, Split, Task, Verdict
-from evolve.store import Ledger
+from evolve.store.ledger import Ledger
 from evolve.workspace import Workspace
 
 RUN = "household-001"

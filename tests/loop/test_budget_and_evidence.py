@@ -24,7 +24,8 @@ from evolve.models.scripted import reply_text
 from evolve.protocols import ModelRequest
 from evolve.records import Completion, Decision, Verdict, digest_of
 from evolve.repository import open_repository, run_branch
-from evolve.store import Ledger, Review
+from evolve.store import Review
+from evolve.store.ledger import Ledger
 from evolve.workspace import Workspace
 
 NAME = f"{gate_story.RUN}-01"

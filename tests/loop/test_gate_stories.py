@@ -13,7 +13,8 @@ import small_run
 from evolve.loop.run import Ending
 from evolve.records import Json, StageResult
 from evolve.repository import candidate_ref, open_repository, run_branch
-from evolve.store import CandidateEntry, Ledger
+from evolve.store import CandidateEntry
+from evolve.store.ledger import Ledger
 from evolve.workspace import Workspace
 
 BY_HAND = ("iterations=1", "proposer.kind=handoff")

@@ -16,7 +16,8 @@ from evolve.lock import WorkspaceLock
 from evolve.loop.run import Ending
 from evolve.progress import Event, Finished
 from evolve.repository import open_repository
-from evolve.store import Ledger, RunEntry, RunStatus
+from evolve.store import RunEntry, RunStatus
+from evolve.store.ledger import Ledger
 from evolve.workspace import Workspace
 
 

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import small_run
 
-from evolve.assembly import open_ledger
+from evolve.holding import open_ledger
 from evolve.repository import Repository, open_repository
-from evolve.store import Ledger
+from evolve.store.ledger import Ledger
 from evolve.traces import Traces
 from evolve.workspace import Workspace
 

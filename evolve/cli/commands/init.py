@@ -31,9 +31,9 @@ def init(
     nothing else. With --recorded and one --env, evolve.toml holds the demo's settings: what the demo does can then be
     done step by step, and nothing else.
     """
-    from evolve.assembly import clock_of
     from evolve.cli.output import show
     from evolve.cli.workspace_text import extended_text, started_text
+    from evolve.clock import clock_of
     from evolve.demonstration import demo_settings
     from evolve.environments.installed import check_names, ready_environments
     from evolve.errors import UserError
