@@ -1,10 +1,11 @@
-"""The one Jinja environment. A value that a template names and nobody gave is an error, never a blank."""
+"""The one Jinja environment. A value that a template names and nobody gave is an error, never a blank.
+
+Jinja is imported when a template is rendered, never before.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from evolve.resources import resource
 
@@ -17,6 +18,8 @@ def render(name: str, /, *, templates: Path | None = None, **values: object) -> 
         templates: a folder whose templates outrank the packaged ones, such as a workspace's own `prompts/`.
         values: what the template names.
     """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     folders = [*([templates] if templates else []), resource("prompts")]
     environment = Environment(
         loader=FileSystemLoader(folders),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from evolve.cli.output import count, points, table
 from evolve.cli.place import Place
 from evolve.cli.run_text import interval_text, money
-from evolve.loop.measures import whole_divergence
+from evolve.loop.on_record import whole_divergence
 from evolve.proposers.sandbox import OUTSIDE, UNPROTECTED
 from evolve.rates import percent
 from evolve.records import Candidate, Json, Pattern

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from evolve.cli.output import count, points, table
 from evolve.cli.place import Place
-from evolve.loop.examine import budget_after
-from evolve.loop.measures import whole_divergence
+from evolve.loop.on_record import budget_after, whole_divergence
 from evolve.records import Json, Verdict
 from evolve.store import CandidateEntry, Review, RunEntry, RunStatus
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 
-from evolve.gate.budget import ErrorBudget, Spent, budget_of
+from evolve.gate.budget import ErrorBudget
 from evolve.harness.artifact import read_folder
 from evolve.loop import checks, trials
 from evolve.loop.context import Incumbent, RunContext
 from evolve.loop.exam import Exam
 from evolve.loop.numbering import first_trial
+from evolve.loop.on_record import budget_after
 from evolve.loop.trial_rows import with_trials
 from evolve.progress import Staged
 from evolve.records import Candidate, Decision, StageResult, Usage, Verdict
 from evolve.repository import add_worktree, harness_folder, remove_worktree
-from evolve.store import CandidateEntry
 
 Stage = Callable[[Exam], Awaitable[StageResult]]
 STAGES: tuple[Stage, ...] = (
@@ -64,13 +64,6 @@ async def _run_stages(exam: Exam) -> list[StageResult]:
 def error_budget(run: RunContext) -> ErrorBudget:
     """Return the run's error budget as it is now."""
     return budget_after(run.config.gate.policy, run.ledger.candidates(run.run_id))
-
-
-def budget_after(policy: str, candidates: Iterable[CandidateEntry]) -> ErrorBudget:
-    """Return the budget as the paired tests of these candidates have left it; it is on record, so a resume keeps it."""
-    verdicts = (entry.verdict for entry in candidates)
-    spent = [Spent(v.alpha, v.decision is Decision.ACCEPT) for v in verdicts if v is not None and v.alpha is not None]
-    return budget_of(policy, spent)
 
 
 def _verdict(exam: Exam, results: list[StageResult]) -> Verdict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from evolve.gate.costs import ArmCost, cost, fault_rate
@@ -11,7 +11,7 @@ from evolve.gate.guards import GuardDecision
 from evolve.gate.scores import PairedScores
 from evolve.loop.exam import Exam
 from evolve.predictions import PredictionScore, score_predictions
-from evolve.records import Decision, Episode, Json, StageResult, Task, Usage, Verdict
+from evolve.records import Decision, Episode, Json, Task, Usage, Verdict
 
 
 def is_unchanged(exam: Exam, task: Task) -> bool:
@@ -39,13 +39,6 @@ def divergence(exam: Exam) -> Json:
         "tokens": sum(_tokens(e.usage) for e in episodes),
         "tokens_asked": sum(_tokens(e.usage_asked) for e in episodes),
     }
-
-
-def whole_divergence(stages: Iterable[StageResult]) -> Json | None:
-    """Return the counts of the last stage that played: they are those of all stages together."""
-    counted = [stage.numbers for stage in stages if "requests_asked" in stage.numbers]
-    names = ("episodes", "episodes_diverged", "requests", "requests_asked", "asked_share", "tokens", "tokens_asked")
-    return {name: counted[-1].get(name) for name in names} if counted else None
 
 
 def per_task(scores: PairedScores) -> Json:

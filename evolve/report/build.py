@@ -12,8 +12,7 @@ from evolve.classify.label import class_counts, label_failure
 from evolve.environments.installed import make_environment
 from evolve.errors import ConfigError, RepositoryError
 from evolve.evaluate import Evaluation, wilson
-from evolve.loop.examine import budget_after
-from evolve.loop.measures import whole_divergence
+from evolve.loop.on_record import budget_after, whole_divergence
 from evolve.models.recorded import RecordedModel, recording_file
 from evolve.predictions import PredictionScore
 from evolve.records import Json, ModelFingerprint, Split, StageResult, Tool
