@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 from evolve.config import load_config
-from evolve.demonstration import ENVIRONMENTS, TEMPLATE
+from evolve.demonstration.settings import ENVIRONMENTS, TEMPLATE
 from evolve.models.cache import CompletionCache
 from evolve.models.create import create_model
 from evolve.models.recorded import write_recording

@@ -14,7 +14,8 @@ from evolve.doctor import require_startable, warnings
 from evolve.environments.installed import environment_maker
 from evolve.errors import EvolveError
 from evolve.loop.accept import take_all
-from evolve.loop.session import latest_unfinished, run_session
+from evolve.loop.beginning import latest_unfinished
+from evolve.loop.session import run_session
 from evolve.store import RunEntry
 
 

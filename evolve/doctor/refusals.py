@@ -23,7 +23,7 @@ from evolve.errors import EvolveError
 from evolve.harness.artifact import Harness
 from evolve.harness.check import unit_ids
 from evolve.holding import read_ledger
-from evolve.loop.session import deciding, require_present, require_unchanged_files
+from evolve.loop.beginning import deciding, require_present, require_unchanged_files
 from evolve.models.create import create_model
 from evolve.models.settings import ModelSettings
 from evolve.proposers.sandbox import MEND

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evolve.assembly import read_ledger
 from evolve.config import Config
 from evolve.errors import BudgetSpent, EvolveError
+from evolve.holding import read_ledger
 from evolve.models.budget import Budget, estimate
 from evolve.models.cache import paid_on_record
 from evolve.models.create import create_model

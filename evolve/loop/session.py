@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from evolve.assembly import Bench, make_rollout, open_bench
 from evolve.config import Config
 from evolve.environments.installed import environment_maker
-from evolve.errors import BudgetSpent, EvolveError, Interrupted, RulerChanged, UserError
+from evolve.errors import BudgetSpent, EvolveError, Interrupted, RulerChanged
 from evolve.holding import Held, hold_workspace
+from evolve.loop.beginning import Start, deciding, which_run
 from evolve.loop.context import RunContext, parse_time
 from evolve.loop.replay import Replayer
 from evolve.loop.run import Outcome, run_loop
@@ -20,17 +21,13 @@ from evolve.progress import Progress, Said
 from evolve.proposers.create import create_proposer
 from evolve.protocols import Model
 from evolve.records import Json, Usage
-from evolve.repository import Repository, harness_folder
 from evolve.ruler import Ruler, measure, require_unchanged
 from evolve.seal import commit_heldout, commitment_sentence
 from evolve.store import RunEntry, RunStatus
-from evolve.workspace import Workspace, adding
+from evolve.workspace import Workspace
 
 if TYPE_CHECKING:
     from evolve.store.ledger import Ledger
-
-FREE_TO_CHANGE = ("budget", "iterations", "rollout", "ledger")
-"""Sections of the configuration that a resumed run may change: they decide how long and how fast, not what."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +36,6 @@ class Ran:
 
     entry: RunEntry
     outcome: Outcome
-
-
-@dataclass(frozen=True)
-class _Start:
-    """The run that begins or goes on, and the commit that it began from."""
-
-    run_id: str
-    base_commit: str
 
 
 async def run_session(
@@ -76,7 +65,7 @@ async def run_session(
         if workspace.stop_file.exists():
             workspace.stop_file.unlink(missing_ok=True)
             progress.report(Said("removed a STOP file that was left over; one put down from now on ends this run"))
-        start = _which_run(held, config, resume)
+        start = which_run(held, config, resume)
         spent = _spent(held.ledger, start.run_id)
         async with (
             open_bench(
@@ -90,40 +79,8 @@ async def run_session(
         return Ran(held.ledger.run(start.run_id), outcome)
 
 
-def require_committed(repository: Repository, environment: str) -> None:
-    """Refuse to begin with a harness that is not there or not committed.
-
-    Raises:
-        UserError: names the file or the folder.
-    """
-    require_unchanged_files(repository, environment)
-    require_present(repository, environment)
-
-
-def require_unchanged_files(repository: Repository, environment: str) -> None:
-    """Refuse to begin where a harness has changes that are not committed.
-
-    Raises:
-        UserError: names the file.
-    """
-    folder = harness_folder(environment)
-    if changed := repository.changed_paths(folder):
-        raise UserError(f"{changed[0]} is not committed; commit or undo your changes in {folder} before a run")
-
-
-def require_present(repository: Repository, environment: str) -> None:
-    """Refuse to begin where no harness is committed.
-
-    Raises:
-        UserError: names the folder, and the command that adds it.
-    """
-    if repository.harness_tree("HEAD", environment) is None:
-        command = adding(repository.root, environment)
-        raise UserError(f"there is no {harness_folder(environment)} at HEAD; `{command}` adds it")
-
-
 def _enter(
-    ledger: Ledger, bench: Bench, config: Config, start: _Start, options: Json | None, progress: Progress
+    ledger: Ledger, bench: Bench, config: Config, start: Start, options: Json | None, progress: Progress
 ) -> RunEntry:
     """Commit to the held-out split, and write the run down or compare it with what it was."""
     name = config.environment
@@ -201,11 +158,6 @@ def _ruler(ledger: Ledger, run_id: str, now: Ruler) -> Ruler:
     return then
 
 
-def deciding(config: Config) -> Json:
-    """Return the part of a configuration that decides what a run does; a resumed run must have the same."""
-    return config.model_dump(mode="json", exclude=set(FREE_TO_CHANGE))
-
-
 async def _run_to_its_end(run: RunContext, base_commit: str) -> Outcome:
     limit = run.config.budget.time_limit_s
     try:
@@ -224,39 +176,6 @@ async def _run_to_its_end(run: RunContext, base_commit: str) -> Outcome:
     status = RunStatus.STOPPED if outcome.message else RunStatus.DONE
     run.ledger.finish_run(run.run_id, status, outcome.message or outcome.ending.value)
     return outcome
-
-
-def _which_run(held: Held, config: Config, resume: str | None) -> _Start:
-    repository, ledger = held.repository, held.ledger
-    if resume is None:
-        require_committed(repository, config.environment)
-        mine = [entry for entry in ledger.runs() if entry.environment == config.environment]
-        return _Start(f"{config.environment}-{len(mine) + 1:03d}", repository.head_commit())
-    entry = ledger.run(resume) if resume else latest_unfinished(ledger, config.environment)
-    return _Start(entry.run_id, entry.base_commit)
-
-
-def latest_unfinished(ledger: Ledger, environment: str | None) -> RunEntry:
-    """Return the last run that is not done: of an environment, or (None) of the one whose run began last.
-
-    Raises:
-        UserError: all are done, or there is none.
-    """
-    runs = [entry for entry in ledger.runs() if environment in (None, entry.environment)]
-    unfinished = [entry for entry in runs if entry.status is not RunStatus.DONE]
-    if not unfinished:
-        raise UserError(_nothing_to_resume(environment, len(runs)))
-    mine = [entry for entry in unfinished if entry.environment == unfinished[0].environment]
-    return max(mine, key=lambda entry: (len(entry.run_id), entry.run_id))  # clocks are set back
-
-
-def _nothing_to_resume(environment: str | None, done: int) -> str:
-    whose, start = (f" of {environment}", f" --env {environment}") if environment else ("", "")
-    state = f"all {done} are done" if done > 1 else "the only one is done" if done else "there is none yet"
-    return (
-        f"no unfinished run{whose} to resume: {state}. `evolve run{start}` starts one; "
-        "`evolve runs list` shows the runs of every environment, and `evolve run --resume RUN` goes on with one of them"
-    )
 
 
 def _spent(ledger: Ledger, run_id: str) -> Usage:

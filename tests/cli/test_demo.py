@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from evolve.config import load_config
-from evolve.demonstration import demo_config, demo_settings
+from evolve.demonstration.settings import demo_config, demo_settings
 from evolve.workspace import Workspace
 
 

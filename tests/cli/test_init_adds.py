@@ -10,7 +10,7 @@ from test_init import git
 
 from evolve.cli.exits import run_command
 from evolve.errors import UserError
-from evolve.loop.session import require_committed
+from evolve.loop.beginning import require_committed
 from evolve.repository import open_repository
 
 

@@ -34,7 +34,7 @@ def init(
     from evolve.cli.output import show
     from evolve.cli.workspace_text import extended_text, started_text
     from evolve.clock import clock_of
-    from evolve.demonstration import demo_settings
+    from evolve.demonstration.settings import demo_settings
     from evolve.environments.installed import check_names, ready_environments
     from evolve.errors import UserError
     from evolve.extend import add_environments

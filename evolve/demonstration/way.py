@@ -6,33 +6,26 @@ record of what was found.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from itertools import takewhile
 from pathlib import Path
 
 from evolve.clock import clock_of
-from evolve.config import Config, Loaded, load_config
+from evolve.config import Config, Loaded
 from evolve.environments.installed import make_environment
-from evolve.errors import UserError
 from evolve.evaluate import ArmResult, Evaluation, evaluate
 from evolve.freeze import freeze_head
 from evolve.holding import hold_workspace, open_ledger
 from evolve.loop.accept import take_all
 from evolve.loop.session import run_session
-from evolve.models.settings import SHIPPED
 from evolve.progress import Progress
 from evolve.records import Decision, FrozenHarness, Record
 from evolve.report import Report, build, write_html
 from evolve.repository import open_repository
-from evolve.resources import resource
 from evolve.traces import Traces
 from evolve.workspace import Workspace
 
-ENVIRONMENTS = ("household", "service_desk")
 VERSION_NAME = "demo"
-TEMPLATE = "prompts/chat_templates/qwen2.5-coder-json.jinja"
 
 
 class ArmDocument(Record):
@@ -68,53 +61,6 @@ class DemoDocument(Record):
     workspace: str
     report_html: str
     wall_s: float
-
-
-def recorded_environments() -> list[str]:
-    """Return the environments that a recording is shipped for."""
-    recordings = resource("recordings")
-    return [name for name in ENVIRONMENTS if (recordings / f"{name}.jsonl.xz").is_file()]
-
-
-def demo_config(
-    workspace: Workspace, environment: str, *, model_path: Path | None, environ: Mapping[str, str]
-) -> Loaded:
-    """Return the demo's settings for one environment.
-
-    Args:
-        model_path: a GGUF file to ask for real; None replays the recording.
-    """
-    flags = {f"model.{key}": value for key, value in _model(environment, model_path).items()}
-    flags["environment"] = environment
-    settings = resource(f"recordings/{environment}.toml")
-    return load_config(workspace.root, file=settings, environ=environ, flags=flags)
-
-
-def demo_settings(environment: str, *, model_path: Path | None = None) -> str:
-    """Return the demo's settings as the text of a TOML file, so that what it does can be done step by step.
-
-    Args:
-        model_path: as in `demo_config`.
-
-    Raises:
-        UserError: none come with evolve for this environment.
-    """
-    if environment not in recorded_environments():
-        known = " and ".join(recorded_environments())
-        raise UserError(f"no recording of {environment} comes with evolve; there are those of {known}")
-    shipped = resource(f"recordings/{environment}.toml").read_text("utf-8")
-    lines = [f"{key} = {json.dumps(value)}" for key, value in _model(environment, model_path).items()]
-    before, section, after = shipped.partition("[model]\n")
-    header = "".join(takewhile(lambda line: line.startswith("#"), before.splitlines(keepends=True)))
-    first = f"schema_version = 1\nenvironment = {json.dumps(environment)}\n"
-    return header + first + before.removeprefix(header) + section + "\n".join(lines) + "\n" + after
-
-
-def _model(environment: str, model_path: Path | None) -> dict[str, str]:
-    """Return what tells a live demo from a recorded one, under [model]."""
-    if model_path is None:
-        return {"kind": "recorded", "recording": f"{SHIPPED}{environment}"}
-    return {"kind": "local", "path": str(model_path.resolve()), "chat_template": str(resource(TEMPLATE))}
 
 
 async def demonstrate(
