@@ -28,7 +28,7 @@ from evolve.config import Config
 from evolve.environments.conformance import CHECKS
 from evolve.environments.template import template_files
 from evolve.harness.artifact import Limits
-from evolve.harness.worker.child.modules import ALLOWED
+from evolve.rules import ALLOWED
 
 DOCS = Path(__file__).parent
 TESTS = DOCS.parent / "tests"

@@ -6,12 +6,9 @@ The only module that obtains held-out tasks, and it does so only with a look tha
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from pydantic import Field
 
 from evolve.assembly import Bench, make_rollout, open_bench
 from evolve.config import Config
@@ -25,7 +22,8 @@ from evolve.holding import Held, hold_workspace
 from evolve.loop.stopping import stop_signals
 from evolve.progress import Progress, Said
 from evolve.protocols import Model
-from evolve.records import Episode, FrozenHarness, Look, ModelFingerprint, Record, Usage
+from evolve.rates import wilson
+from evolve.records import ArmResult, Episode, Evaluation, FrozenHarness, Look, ModelFingerprint, Usage
 from evolve.repository import Repository, harness_folder
 from evolve.rollout import Job, Rollout
 from evolve.seal import commitment_sentence, is_untold, mark_look, repeat_warning, require_sealed
@@ -34,53 +32,6 @@ from evolve.workspace import Workspace
 
 if TYPE_CHECKING:
     from evolve.store.ledger import Ledger
-
-Z95 = 1.959963984540054
-
-
-class ArmResult(Record):
-    """What one arm did on the held-out tasks. `ci95` is the Wilson interval of the rate (Wilson 1927)."""
-
-    n: int = Field(description="scored episodes")
-    successes: int
-    rate: float
-    ci95: tuple[float, float]
-    errors: int = Field(description="episodes that infrastructure broke; not scored")
-    usage: Usage
-
-
-class Evaluation(Record):
-    """The result of one look."""
-
-    schema_version: int = 1
-    environment: str
-    name: str = Field(description="name of the frozen harness")
-    look: Look
-    model: ModelFingerprint
-    is_recorded: bool = Field(description="True where completions came from a recording")
-    base: ArmResult
-    frozen: ArmResult
-    gain: float = Field(description="mean difference in success per task, frozen minus base")
-    interval: tuple[float, float] = Field(description="95% paired bootstrap interval of the gain")
-    p: float = Field(description="one-sided sign-flip mid-p over tasks")
-    wins: int
-    losses: int
-    families: dict[str, tuple[int, int, int]] = Field(description="family: tasks, base successes, frozen successes")
-    heldout_commitment: str | None = Field(default=None, description="digest of the held-out split that was played")
-    warnings: tuple[str, ...] = ()
-
-
-def wilson(successes: int, n: int) -> tuple[float, float]:
-    """Return the 95% Wilson score interval of a rate; (0, 1) where nothing was measured.
-
-    Source: E. B. Wilson 1927, J. Am. Stat. Assoc. 22:209.
-    """
-    if n == 0:
-        return 0.0, 1.0
-    rate, z2 = successes / n, Z95 * Z95
-    centre = (rate + z2 / (2 * n)) / (1 + z2 / n)
-    half = Z95 / (1 + z2 / n) * math.sqrt(rate * (1 - rate) / n + z2 / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 async def evaluate(

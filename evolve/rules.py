@@ -36,6 +36,31 @@ from typing import Any, Literal, TypeVar
 API_VERSION = 1
 STRENGTHS = ("note", "warn", "block", "rewrite", "force")
 
+ALLOWED = (
+    "__future__",
+    "bisect",
+    "collections",
+    "collections.abc",
+    "copy",
+    "dataclasses",
+    "difflib",
+    "enum",
+    "evolve.rules",
+    "functools",
+    "heapq",
+    "itertools",
+    "json",
+    "math",
+    "operator",
+    "re",
+    "statistics",
+    "string",
+    "textwrap",
+    "typing",
+    "unicodedata",
+)
+"""The modules that rules may import."""
+
 StrengthName = Literal["note", "warn", "block", "rewrite", "force"]
 
 

@@ -17,13 +17,14 @@ import small_run
 from evolve.cli.evaluation_text import evaluation_text
 from evolve.environments.household import create
 from evolve.errors import CanaryFound, InfrastructureError, RepositoryError, SealError
-from evolve.evaluate import Evaluation, evaluate, wilson
+from evolve.evaluate import evaluate
 from evolve.freeze import freeze_harness
 from evolve.holding import open_ledger
 from evolve.models.scripted import ScriptedModel, reply_text
 from evolve.progress import Event, Finished, Said
 from evolve.protocols import ModelRequest
-from evolve.records import Completion, Json, Look, Split, digest_of
+from evolve.rates import wilson
+from evolve.records import Completion, Evaluation, Json, Look, Split, digest_of
 from evolve.repository import look_ref, open_repository, write_mark
 from evolve.seal import mark_look
 from evolve.store.ledger import Ledger

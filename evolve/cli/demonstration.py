@@ -16,9 +16,9 @@ from evolve.clock import clock_of
 from evolve.demonstration.settings import ENVIRONMENTS, demo_config, demo_settings, recorded_environments
 from evolve.demonstration.way import VERSION_NAME, ArmDocument, DemoDocument, EnvironmentDocument, demonstrate
 from evolve.errors import Interrupted, UserError
-from evolve.evaluate import Evaluation
 from evolve.named_files import require_file
 from evolve.rates import percent
+from evolve.records import Evaluation
 from evolve.workspace import Workspace, start_workspace
 
 

@@ -12,12 +12,11 @@ from evolve.cli.place import Place, reading, wait_for
 from evolve.cli.run_text import interval_text, money
 from evolve.doctor import require_ready, unknown_units
 from evolve.environments.installed import check_names, make_environment
-from evolve.evaluate import ArmResult, Evaluation
 from evolve.evaluate import evaluate as look_at
 from evolve.freeze import frozen_harness
 from evolve.harness.artifact import read_harness
 from evolve.rates import percent
-from evolve.records import FrozenHarness, Json
+from evolve.records import ArmResult, Evaluation, FrozenHarness, Json
 from evolve.repository import harness_folder, open_repository
 from evolve.seal import require_evaluable
 

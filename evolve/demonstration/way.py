@@ -13,13 +13,13 @@ from pathlib import Path
 from evolve.clock import clock_of
 from evolve.config import Config, Loaded
 from evolve.environments.installed import make_environment
-from evolve.evaluate import ArmResult, Evaluation, evaluate
+from evolve.evaluate import evaluate
 from evolve.freeze import freeze_head
 from evolve.holding import hold_workspace, open_ledger
 from evolve.loop.accept import take_all
 from evolve.loop.session import run_session
 from evolve.progress import Progress
-from evolve.records import Decision, FrozenHarness, Record
+from evolve.records import ArmResult, Decision, Evaluation, FrozenHarness, Record
 from evolve.report import Report, build, write_html
 from evolve.repository import open_repository
 from evolve.traces import Traces

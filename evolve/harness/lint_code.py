@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType
 
-from evolve.harness.worker.child.modules import ALLOWED
-from evolve.rules import STRENGTHS
+from evolve.rules import ALLOWED, STRENGTHS
 
 MAX_LINES = 400
 MAX_BYTES = 32 * 1024

@@ -24,6 +24,7 @@ from evolve.records.episode import (
     Step,
     StopReason,
 )
+from evolve.records.evaluation import ArmResult, Evaluation
 from evolve.records.play import (
     Call,
     Completion,
@@ -48,6 +49,7 @@ from evolve.records.verdict import (
 )
 
 __all__ = [
+    "ArmResult",
     "Call",
     "Candidate",
     "Completion",
@@ -55,6 +57,7 @@ __all__ = [
     "Effect",
     "Episode",
     "ErrorKind",
+    "Evaluation",
     "FailureClass",
     "FailureLabel",
     "Fault",

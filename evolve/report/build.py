@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from evolve.classify.label import class_counts, label_failure
 from evolve.environments.installed import make_environment
 from evolve.errors import ConfigError, RepositoryError
-from evolve.evaluate import Evaluation, wilson
 from evolve.loop.on_record import budget_after, whole_divergence
 from evolve.models.recorded import RecordedModel, recording_file
 from evolve.predictions import PredictionScore
-from evolve.records import Json, ModelFingerprint, Split, StageResult, Tool
+from evolve.rates import wilson
+from evolve.records import Evaluation, Json, ModelFingerprint, Split, StageResult, Tool
 from evolve.report.document import (
     Baseline,
     BudgetFacts,

@@ -6,11 +6,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from evolve.evaluate import Evaluation
 from evolve.gate.budget import Policy
 from evolve.predictions import PredictionScore
 from evolve.records import (
     Decision,
+    Evaluation,
     FailureClass,
     FrozenHarness,
     Json,

@@ -35,9 +35,10 @@ from evolve.harness.worker import (
     seatbelt,
 )
 from evolve.harness.worker.child import probes
-from evolve.harness.worker.child.modules import ALLOWED, LAZY
+from evolve.harness.worker.child.modules import LAZY
 from evolve.records import Call, Layer, Observation, ProposedCall, Step, Strength, Tool
 from evolve.redteam.rule_code import ESCAPE, HEAD
+from evolve.rules import ALLOWED
 
 IS_LINUX = sys.platform == "linux"
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import orjson
 
 from evolve.environments.webshop.analysis import Analyser
-from evolve.environments.webshop.search import Index
 from evolve.errors import ConfigError
 from evolve.records import Json
 
@@ -109,6 +108,8 @@ class Catalogue:
                 words[document["id"]] = self._analyser.words(document["contents"])
             except (KeyError, TypeError, ValueError) as error:
                 raise ConfigError(f"{source}, line {number}: no product as upstream writes it: {error!r}") from error
+        from evolve.environments.webshop.search import Index  # and numpy, which a list of environments needs not
+
         self._index = Index(words)
 
     def search(self, keywords: str) -> tuple[Product, ...]:

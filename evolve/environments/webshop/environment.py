@@ -125,11 +125,11 @@ def create(options: Mapping[str, object]) -> WebShop:
     """
     chosen = read_options(options)
     data = BenchmarkData(BENCHMARK, options.get("data"))
-    for module in BENCHMARK.modules:
-        need_module(module, extra=EXTRA)
     for path in () if chosen.products is not None else (PRODUCTS, GOALS):
         if not data.has(path):
             raise ConfigError(data.missing(path))
+    for module in BENCHMARK.modules:
+        need_module(module, extra=EXTRA)
     return WebShop(data, chosen)
 
 

@@ -15,8 +15,7 @@ from functools import cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from evolve.harness.worker.child.modules import ALLOWED
-from evolve.rules import Declaration, RuleFunction
+from evolve.rules import ALLOWED, Declaration, RuleFunction
 
 FILES = {"action.py": "action", "trajectory.py": "trajectory"}
 MISSING = (

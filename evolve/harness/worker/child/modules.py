@@ -4,29 +4,7 @@ import codecs
 import importlib
 import os
 
-ALLOWED = (
-    "__future__",
-    "bisect",
-    "collections",
-    "collections.abc",
-    "copy",
-    "dataclasses",
-    "difflib",
-    "enum",
-    "evolve.rules",
-    "functools",
-    "heapq",
-    "itertools",
-    "json",
-    "math",
-    "operator",
-    "re",
-    "statistics",
-    "string",
-    "textwrap",
-    "typing",
-    "unicodedata",
-)
+from evolve.rules import ALLOWED
 
 LAZY = ("warnings", "types", "weakref", "linecache", "tokenize", "contextlib", "locale", "traceback", "inspect")
 """What the allowed modules import inside their functions, but for the doctest of their own test runs: it brings
