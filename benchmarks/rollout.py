@@ -158,7 +158,8 @@ async def measure_engine(case: Case, episodes: int, url: str, folder: Path) -> d
     from evolve.harness.runtime import HarnessRuntime
     from evolve.harness.worker import WorkerPool
     from evolve.models.budget import Budget
-    from evolve.models.cache import CachedModel, CompletionCache
+    from evolve.models.cache import CompletionCache
+    from evolve.models.cached import CachedModel
     from evolve.models.openai import OpenAIModel
     from evolve.models.settings import ModelSettings
     from evolve.progress import Silent

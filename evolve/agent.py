@@ -17,7 +17,7 @@ import orjson
 
 from evolve.harness.episode import EpisodeHarness, Realized
 from evolve.harness.runtime import HarnessRuntime
-from evolve.models.cache import Answered
+from evolve.models.cached import Answered
 from evolve.protocols import Environment, EnvironmentCard, ModelRequest, Session
 from evolve.records import (
     Call,

@@ -14,7 +14,8 @@ from evolve.config import Config
 from evolve.environments.installed import make_environment
 from evolve.harness.worker import WorkerPool
 from evolve.models.budget import Budget
-from evolve.models.cache import CachedModel, CompletionCache
+from evolve.models.cache import CompletionCache
+from evolve.models.cached import CachedModel
 from evolve.models.create import create_model
 from evolve.models.watched import WatchedModel
 from evolve.progress import Progress

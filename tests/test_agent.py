@@ -13,7 +13,8 @@ from evolve.agent import NOTE_MARK, play
 from evolve.harness.artifact import read_harness
 from evolve.harness.runtime import HarnessRuntime
 from evolve.harness.worker import WorkerPool
-from evolve.models.cache import CachedModel, CompletionCache
+from evolve.models.cache import CompletionCache
+from evolve.models.cached import CachedModel
 from evolve.models.calls import read_call
 from evolve.models.scripted import ScriptedModel, by_turn, reply_call, reply_text
 from evolve.protocols import EnvironmentCard

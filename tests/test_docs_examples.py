@@ -17,7 +17,8 @@ from evolve.harness.artifact import read_harness
 from evolve.harness.check import check_files
 from evolve.harness.runtime import HarnessRuntime
 from evolve.harness.worker import WorkerPool
-from evolve.models.cache import CachedModel, CompletionCache
+from evolve.models.cache import CompletionCache
+from evolve.models.cached import CachedModel
 from evolve.models.scripted import ScriptedModel, reply_call
 from evolve.protocols import Environment, ModelRequest
 from evolve.records import Call, Completion, Episode, ErrorKind, Layer, Look, Split

@@ -15,7 +15,8 @@ from evolve.canaries import Canaries
 from evolve.environments.household import create
 from evolve.errors import CanaryFound, EnvironmentBroken, InfrastructureError, SealError, UnseenRequestError
 from evolve.harness.runtime import HarnessRuntime
-from evolve.models.cache import CachedModel, CompletionCache
+from evolve.models.cache import CompletionCache
+from evolve.models.cached import CachedModel
 from evolve.models.scripted import ScriptedModel
 from evolve.progress import Silent
 from evolve.protocols import ModelRequest

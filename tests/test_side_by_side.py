@@ -22,7 +22,8 @@ from evolve.errors import CanaryFound, ProviderError, UnseenRequestError
 from evolve.harness.artifact import Harness, read_harness
 from evolve.harness.runtime import HarnessRuntime
 from evolve.harness.worker import WorkerPool
-from evolve.models.cache import CachedModel, CompletionCache
+from evolve.models.cache import CompletionCache
+from evolve.models.cached import CachedModel
 from evolve.models.scripted import ScriptedModel, by_turn, reply_call
 from evolve.progress import Event, Finished, Progress, Silent
 from evolve.protocols import EnvironmentCard, ModelRequest

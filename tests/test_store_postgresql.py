@@ -61,6 +61,13 @@ def test_programs_that_record_the_same_episodes_at_once_all_succeed():
         assert list(pool.map(run, range(6))) == [20] * 6
 
 
+def test_a_program_that_holds_the_ledger_is_waited_for_and_then_told_of():
+    """Another one's write under way keeps a writer waiting as long as it was told, and ends in words."""
+    with Ledger(URL) as holding, Ledger(URL, busy_timeout_s=0.2) as other, holding.together():
+        with pytest.raises(StoreError, match="another program holds it"):
+            other.start_run("late", config={}, **RUN)
+
+
 def test_a_server_that_cannot_be_reached_is_reported_without_the_password():
     """The message names the address and hides the secret."""
     with pytest.raises(StoreError, match=r"postgresql://u:\*\*\*@127\.0\.0\.1:1/x") as caught:

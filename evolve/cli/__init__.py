@@ -6,7 +6,7 @@ needs is imported when it runs.
 
 from __future__ import annotations
 
-OBJECTS_BETWEEN_COLLECTIONS = 50_000
+OBJECTS_OF_A_START = 50_000
 """What a command loads lives as long as it does: to look through it for garbage at each 700 objects, as Python 3.11
 does, is a tenth of its start."""
 
@@ -16,7 +16,8 @@ def main() -> None:
     import gc
     import sys
 
-    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    if gc.get_threshold()[0]:
+        gc.set_threshold(OBJECTS_OF_A_START)
     try:
         from evolve.cli.interrupts import ignore_interrupts, take_interrupts
 

@@ -96,6 +96,8 @@ def _looks(ledger: Ledger | None, environment: str) -> list[Json]:
 
 def _warnings(place: Place, frozen: FrozenHarness) -> tuple[str, ...]:
     """Return what a look begins in spite of: units switched off that the frozen harness does not have."""
+    if not place.config.harness.off:
+        return ()
     with open_repository(place.workspace.root) as repository:
         harness = read_harness(repository.read_files(frozen.commit, harness_folder(frozen.environment)))
     return unknown_units(place.config, harness, frozen.name)

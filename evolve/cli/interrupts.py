@@ -48,11 +48,13 @@ def cancelling(loop: AbstractEventLoop) -> Iterator[None]:
         with suppress(RuntimeError):  # it was closed just now: the work is done
             loop.call_soon_threadsafe(_cancel_all, loop)
 
-    signal.signal(signal.SIGINT, cancel)
+    with suppress(ValueError):  # not the main thread: signals are not ours
+        signal.signal(signal.SIGINT, cancel)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        with suppress(ValueError):
+            signal.signal(signal.SIGINT, before)
 
 
 def _cancel_all(loop: AbstractEventLoop) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from evolve.cli.pick import pick_run
 from evolve.cli.place import Place, inspecting
-from evolve.report import Report, build
+from evolve.errors import StoreError
+from evolve.report import Report, build, write_html
 from evolve.repository import open_repository
 from evolve.traces import Traces
 
@@ -14,3 +17,15 @@ def report_of(place: Place, written: str | None) -> Report:
     with inspecting(place) as ledger, open_repository(place.workspace.root) as repository:
         run = pick_run(ledger, written)
         return build(ledger, repository, Traces(place.workspace.traces), run.run_id)
+
+
+def write_page(report: Report, target: Path) -> None:
+    """Write the HTML file of a report.
+
+    Raises:
+        StoreError: it cannot be written; the message names the option that puts it elsewhere.
+    """
+    try:
+        write_html(report, target)
+    except StoreError as error:
+        raise StoreError(f"{error} (--html FILE names another place)") from error

@@ -72,6 +72,16 @@ def from_here(told: Layered) -> Layered:
     return Layered(told.name, {key: _whole(value) if key in PATHS else value for key, value in told.values.items()})
 
 
+def with_whole_paths(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return a configuration's tables with relative paths made whole, as seen from the folder of this process."""
+    return {
+        key: with_whole_paths(value, f"{prefix}{key}.")
+        if isinstance(value, Mapping)
+        else (_whole(value) if f"{prefix}{key}" in PATHS else value)
+        for key, value in table.items()
+    }
+
+
 def _whole(value: Any) -> Any:
     """Return a path from the root; one in the user's home, and the name of what comes with evolve, are as they were."""
     is_path = isinstance(value, str) and value and not value.startswith(("~", SHIPPED))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evolve.config import Config
+from evolve.config.sources import with_whole_paths
 from evolve.errors import UserError
 from evolve.holding import Held
 from evolve.records import Json
@@ -102,5 +103,8 @@ def require_present(repository: Repository, environment: str) -> None:
 
 
 def deciding(config: Config) -> Json:
-    """Return the part of a configuration that decides what a run does; a resumed run must have the same."""
-    return config.model_dump(mode="json", exclude=set(FREE_TO_CHANGE))
+    """Return the part of a configuration that decides what a run does; a resumed run must have the same.
+
+    Files stand in it by their whole paths: told again, or told elsewhere, they are the same or they are not.
+    """
+    return with_whole_paths(config.model_dump(mode="json", exclude=set(FREE_TO_CHANGE)))

@@ -48,7 +48,9 @@ class AgentRow(Record):
         default=(), description="whom it may reach out of a sandbox: name, name:port, *.name, or * for everybody"
     )
     copied: tuple[str, ...] = Field(
-        default=(), description="its configuration and login (~/...), copied into the home that it gets in a sandbox"
+        default=(),
+        description="its configuration and login (~/...), copied into the home that it gets in a sandbox; base "
+        "addresses in them are reached too",
     )
     readable: tuple[str, ...] = Field(
         default=(), description="what else it reads in a sandbox, such as its own modules"

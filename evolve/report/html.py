@@ -56,8 +56,7 @@ def write_html(report: Report, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, page_of(report))
     except OSError as error:
-        why = f"{in_words(error)} (--html FILE names another place)"
-        raise StoreError(f"the report cannot be written to {path}: {why}") from error
+        raise StoreError(f"the report cannot be written to {path}: {in_words(error)}") from error
 
 
 def page_of(report: Report) -> str:

@@ -62,7 +62,9 @@ class Store:
             expected = self._mark.expected()
             self._mark.require_ledger()
             self._engine = (
-                open_sqlite(path, is_read_only, busy_timeout_s) if path else open_server(str(url), is_read_only)
+                open_sqlite(path, is_read_only, busy_timeout_s)
+                if path
+                else open_server(str(url), is_read_only, busy_timeout_s)
             )
             try:
                 self._check_schema(expected)

@@ -143,7 +143,7 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if is_write else "BEGIN")
 
 
-def open_server(url: str, is_read_only: bool) -> Engine:
+def open_server(url: str, is_read_only: bool, busy_timeout_s: float) -> Engine:
     """Open a ledger in a database server, its tables made first where they are missing.
 
     Raises:
@@ -158,15 +158,16 @@ def open_server(url: str, is_read_only: bool) -> Engine:
         hint = "pip install 'evolve-harness[postgresql]' brings the driver for postgresql://"
         raise ConfigError(f"ledger.url: no driver for {parsed.drivername}; {hint}") from error
     if parsed.get_backend_name() == "postgresql":
-        event.listen(engine, "begin", _take_turn)
+        event.listen(engine, "begin", lambda connection: _take_turn(connection, busy_timeout_s))
     if not is_read_only:
         _create_tables(engine.execution_options(is_write=True))
     return engine
 
 
-def _take_turn(connection: Connection) -> None:
+def _take_turn(connection: Connection, busy_timeout_s: float) -> None:
     """Let one program write at a time, as in a file: what it reads first is then still so when it writes."""
     if connection.get_execution_options().get("is_write", False):
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {round(busy_timeout_s * 1000)}")
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITERS_TURN})")
 
 

@@ -21,6 +21,8 @@ MENDING = {
     sqlite3.SQLITE_READONLY: "the file or its folder cannot be written; change the permissions",
     sqlite3.SQLITE_CANTOPEN: "the file cannot be opened; check that it exists and may be read and written",
 }
+LOCK_NOT_AVAILABLE = "55P03"
+"""The state in which PostgreSQL gives up waiting for another program."""
 _DISK_IN_THE_WAY = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
 """Errors behind which a disk may stand that is full or read-only; SQLite does not tell, so the disk is asked."""
 
@@ -28,6 +30,8 @@ _DISK_IN_THE_WAY = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLIT
 def in_plain_words(error: DBAPIError, folder: Path | None) -> str:
     """Say what a failure means; `folder` is where the ledger lies, None for a server."""
     cause: Any = error.orig
+    if getattr(cause, "sqlstate", None) == LOCK_NOT_AVAILABLE:
+        return MENDING[sqlite3.SQLITE_BUSY]
     code = getattr(cause, "sqlite_errorcode", None)
     kind = code & 0xFF if code is not None else -1
     refusal = why_unwritable(folder) if folder and kind in _DISK_IN_THE_WAY else None

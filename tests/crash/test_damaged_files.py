@@ -19,7 +19,8 @@ import pytest
 from handmade import episode
 
 from evolve.errors import StoreError
-from evolve.models.cache import CachedModel, CompletionCache
+from evolve.models.cache import CompletionCache
+from evolve.models.cached import CachedModel
 from evolve.models.scripted import ScriptedModel, reply_text
 from evolve.protocols import ModelRequest
 from evolve.records import Completion, Usage

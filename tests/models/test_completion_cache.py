@@ -13,7 +13,8 @@ import pytest
 
 from evolve.errors import BudgetSpent, ProviderError, StoreError
 from evolve.models.budget import Budget
-from evolve.models.cache import CachedModel, CompletionCache, request_key
+from evolve.models.cache import CompletionCache, request_key
+from evolve.models.cached import CachedModel
 from evolve.models.scripted import ScriptedModel, reply_call, reply_text
 from evolve.models.settings import Price
 from evolve.protocols import ModelRequest
@@ -154,6 +155,23 @@ def test_cancelled_episode_does_not_cancel_the_request(cache: CompletionCache) -
         await asyncio.sleep(0.01)
         first.cancel()
         return (await second).completion.text
+
+    assert asyncio.run(story()) == "HI"
+
+
+def test_a_request_that_is_cancelled_before_it_begins_keeps_nobody_waiting(cache: CompletionCache) -> None:
+    """Who waits for it is cancelled too, and the same request asked again is asked."""
+    cached = CachedModel(ScriptedModel(echo), cache)
+
+    async def story() -> str:
+        waiting = asyncio.create_task(cached.complete(asking("hi"), owner="a"))
+        await asyncio.sleep(0)
+        (request,) = asyncio.all_tasks() - {waiting, asyncio.current_task()}
+        request.cancel()
+        async with asyncio.timeout(5):
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            return (await cached.complete(asking("hi"), owner="b")).completion.text
 
     assert asyncio.run(story()) == "HI"
 

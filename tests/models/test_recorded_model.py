@@ -8,7 +8,8 @@ import orjson
 import pytest
 
 from evolve.errors import ConfigError, UnseenRequestError
-from evolve.models.cache import CachedModel, CompletionCache, request_key
+from evolve.models.cache import CompletionCache, request_key
+from evolve.models.cached import CachedModel
 from evolve.models.recorded import RecordedModel, write_recording
 from evolve.models.scripted import ScriptedModel, reply_call, reply_text
 from evolve.protocols import ModelRequest

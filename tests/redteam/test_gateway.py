@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import Sequence
 from pathlib import Path
@@ -94,15 +95,16 @@ def test_no_request_leads_past_the_list(tmp_path: Path) -> None:
     answers, refused, visitors = asyncio.run(_talk(["127.0.0.1:{port}"], open_requests, tmp_path / "door2"))
     assert visitors == 2  # the control
     assert answers[0].endswith("SERVICE hello")
-    assert answers[1].startswith("SERVICE GET / HTTP/1.1\r\nHost: api.model.test\r\n")
+    assert answers[1].startswith("SERVICE GET / HTTP/1.1\r\nHost: 127.0.0.1:")
     assert refused == []
 
 
 def test_a_plain_request_arrives_as_if_it_had_been_asked_directly(tmp_path: Path) -> None:
-    """Path and query stand alone in its first line; the connection ends with the answer, so that each is checked."""
+    """Path and query stand alone in its first line, and it goes to the host that was checked, whatever it says."""
     request = "GET http://127.0.0.1:{port}/v1?a=b HTTP/1.1\r\nHost: me\r\nConnection: keep-alive\r\nX-A: 1\r\n\r\n"
     answers, _, _ = asyncio.run(_talk(["127.0.0.1:{port}"], [request], tmp_path / "door"))
-    assert answers == ["SERVICE GET /v1?a=b HTTP/1.1\r\nHost: me\r\nX-A: 1\r\nConnection: close\r\n\r\n"]
+    (head,) = (re.sub(r"127.0.0.1:\d+", "place", answer) for answer in answers)
+    assert head == "SERVICE GET /v1?a=b HTTP/1.1\r\nHost: place\r\nX-A: 1\r\nConnection: close\r\n\r\n"
 
 
 def test_an_open_tunnel_ends_with_the_sandbox_in_silence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -223,10 +225,21 @@ def test_a_model_that_does_not_answer_is_named(tmp_path: Path, request_line: str
 
 
 def test_base_addresses_among_its_settings_are_its_model_too() -> None:
-    """A base address that the user set, alone or by that name in JSON or TOML, is reached at its port; else nobody."""
+    """A base address that the user set, alone or by that name in JSON or TOML, is reached at its port; else nobody:
+    no database, no tool's server, nothing in a comment, no pattern of names, nothing in a file that is neither."""
     settings = (
         *("https://gate.test/v1", "http://localhost:4000", "gate2.test", "http://x:y:z"),
         '{"$schema": "https://docs.test", "provider": {"options": {"baseURL": "http://127.0.0.1:8001/v1"}}}',
         'openai_base_url = "https://own.test:8443/v1"\n[mcp_servers.notes]\nurl = "https://notes.test"\n',
+        'SUPABASE_URL = "https://a.test"\n[env]\nDATABASE_URL = "http://b.test"\n# base_url = "http://c.test"\n',
+        '[mcp_servers.s.env]\nbase_url = "http://d.test"\n[providers.x]\nbase-url = "https://*.test"\n',
+        *(
+            '{"base_url": "http://[::1]:8080/v1"}',
+            '{"base_url": "http://[::1"}',
+            '{"base_url": 5}',
+            'base_url = "http://e',
+        ),
     )
-    assert hosts_of(settings) == ["gate.test:443", "localhost:4000", "127.0.0.1:8001", "own.test:8443"]
+    found = ["gate.test:443", "localhost:4000", "127.0.0.1:8001", "own.test:8443", "[::1]:8080"]
+    assert hosts_of(settings) == found
+    assert Gateway(found).allows("::1", 8080)

@@ -24,12 +24,12 @@ def report(
     """Report a run: on the terminal, and as one self-contained HTML file with plots."""
     from evolve.cli.output import say, show
     from evolve.cli.place import find_place
-    from evolve.cli.reporting import report_of
-    from evolve.report import text, write_html
+    from evolve.cli.reporting import report_of, write_page
+    from evolve.report import text
 
     place = find_place(workspace)
     found = report_of(place, run_id)
     target = html or place.workspace.reports / f"{found.run.run_id}.html"
-    write_html(found, target)
+    write_page(found, target)
     show({**found.model_dump(mode="json"), "html": str(target)}, text(found).rstrip(), as_json=as_json)
     say(f"HTML: {target}")

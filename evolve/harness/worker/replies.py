@@ -37,7 +37,7 @@ RANKS = {strength.value: strength.rank for strength in Strength}
 """How far a kind of outcome goes: outcomes that change something bear the name of the strength they need."""
 
 HARNESSES_KNOWN = 16
-"""Each episode's worker declares the same, line for line, as the one before it with the same harness."""
+"""Of how many harnesses the declarations are kept, read: each episode's worker declares the same as the one before."""
 
 ANSWER = {"id", "outcomes"}
 PASS = {"kind": "pass"}

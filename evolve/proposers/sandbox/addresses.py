@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
+import tomllib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
-_BASE_ADDRESS = re.compile(r"""base_?url["']?\s*[:=]\s*["'](https?://[^"'\s]+)""", re.IGNORECASE)
+_BASE_ADDRESS = re.compile(r"(?:.*[_-])?base[_-]?url", re.IGNORECASE)
+_OF_TOOLS = "mcp"
+"""What the names of tables begin with that set up an agent's tools: what they lead to is no model."""
+_NAME = re.compile(r"[a-z0-9.-]+|[0-9a-f:.]+", re.IGNORECASE)
 _LONGEST = 2**20
 
 
@@ -22,22 +28,46 @@ def hosts_of(settings: Iterable[str]) -> list[str]:
 
 
 def text_of(file: Path) -> str:
-    """Return what a file of settings says; nothing where it is no file, or longer than settings are."""
-    if not file.is_file() or file.stat().st_size > _LONGEST:
-        return ""
-    return file.read_text("utf-8", errors="replace")
+    """Return what a file of settings says; nothing where it does not read, or is longer than settings are."""
+    with suppress(OSError):
+        if file.is_file() and file.stat().st_size <= _LONGEST:
+            return file.read_text("utf-8", errors="replace")
+    return ""
 
 
 def _addresses(text: str) -> Iterator[str]:
     if text.startswith(("http://", "https://")):
         yield text
     else:
-        yield from _BASE_ADDRESS.findall(text)
+        yield from _base_addresses(_read(text))
+
+
+def _read(text: str) -> Any:
+    """Return the JSON or TOML that a text is; None where it is neither."""
+    for parse in (json.loads, tomllib.loads):
+        with suppress(ValueError, RecursionError):
+            return parse(text)
+    return None
+
+
+def _base_addresses(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _base_addresses(item)
+    if not isinstance(value, dict):
+        return
+    for name, item in value.items():
+        if isinstance(item, str) and _BASE_ADDRESS.fullmatch(name):
+            yield item
+        elif not name.lower().startswith(_OF_TOOLS):
+            yield from _base_addresses(item)
 
 
 def _host_of(address: str) -> str:
-    with suppress(ValueError):  # a port that is no number
+    """Return `host:port`, a host of version 6 in brackets; nothing for what is no address."""
+    with suppress(ValueError):  # a port that is no number, or half a bracket
         parts = urlsplit(address)
-        if parts.hostname:
-            return f"{parts.hostname}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+        if parts.scheme in ("http", "https") and parts.hostname and _NAME.fullmatch(parts.hostname):
+            host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+            return f"{host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
     return ""

@@ -20,7 +20,7 @@ _CHUNK = 64 * 1024
 _MOST_AT_ONCE = 64
 _MOST_NOTED = 50
 
-_OF_ONE_CONNECTION = (b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization")
+_REPLACED = (b"host", b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization")
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -164,14 +164,18 @@ def _place_of(target: str) -> str:
 def _as_asked_directly(head: bytes) -> bytes:
     """Return the head of a plain request as its place expects it: not every server knows the form that proxies get.
 
-    One request a connection, so that the next one passes here too.
+    `Host` is the place that was checked. The place is asked to answer one request a connection; what a place that does
+    not listen to that is told next stays between the two.
     """
     request, *headers = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     method, target, version = request.split(b" ")
     address = urlsplit(target)
     path = (address.path or b"/") + (b"?" + address.query if address.query else b"")
-    kept = [line for line in headers if line.partition(b":")[0].strip().lower() not in _OF_ONE_CONNECTION]
-    return b"\r\n".join([b" ".join((method, path, version)), *kept, b"Connection: close", b"", b""])
+    named = [(line.partition(b":")[0].strip().lower(), line) for line in headers]
+    ending = b"Upgrade" if any(name == b"upgrade" for name, _ in named) else b"close"
+    kept = [line for name, line in named if name not in _REPLACED]
+    host = b"Host: " + address.netloc.rpartition(b"@")[2]
+    return b"\r\n".join([b" ".join((method, path, version)), host, *kept, b"Connection: " + ending, b"", b""])
 
 
 def _split(place: str, port: int) -> tuple[str, int]:
