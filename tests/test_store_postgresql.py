@@ -64,6 +64,7 @@ def test_programs_that_record_the_same_episodes_at_once_all_succeed():
 def test_a_program_that_holds_the_ledger_is_waited_for_and_then_told_of():
     """Another one's write under way keeps a writer waiting as long as it was told, and ends in words."""
     with Ledger(URL) as holding, Ledger(URL, busy_timeout_s=0.2) as other, holding.together():
+        holding.start_run("early", config={}, **RUN)
         with pytest.raises(StoreError, match="another program holds it"):
             other.start_run("late", config={}, **RUN)
 
