@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from evolve.errors import ConfigError
 from evolve.named_files import read_text
@@ -18,6 +19,7 @@ from evolve.resources import resource
 
 SHIPPED_ROWS = "prompts/agents.toml"
 AGENTS_FILE = "proposer.agents_file"
+_HOST = re.compile(r"(\*\.)?[A-Za-z0-9._-]+(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d{1,5})?")
 _MOST_TOKENS, _MOST_USD = 10**10, 10**5  # in one event
 
 
@@ -60,6 +62,14 @@ class AgentRow(Record):
     )
     open_argv: tuple[str, ...] = Field(default=(), description="goes behind argv[0] where there is no sandbox")
     usage: UsageRow | None = None
+
+    @field_validator("hosts")
+    @classmethod
+    def _hosts_are_names(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        wrong = [host for host in hosts if host != "*" and not _HOST.fullmatch(host)]
+        if wrong:
+            raise ValueError(f"{wrong[0]!r} is no name, name:port or *.name")
+        return hosts
 
     def command(
         self, program: str, *, model: str | None, places: Mapping[str, str], is_shut_in: bool = False

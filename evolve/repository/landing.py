@@ -22,6 +22,8 @@ _UNFINISHED = {
     "MERGE_HEAD": "a merge",
     "CHERRY_PICK_HEAD": "a cherry-pick",
     "REVERT_HEAD": "a revert",
+    "sequencer": "a cherry-pick, or a revert, of several commits",
+    "BISECT_LOG": "a bisect",
     "rebase-merge": "a rebase",
     "rebase-apply": "a rebase, or `git am`,",
 }

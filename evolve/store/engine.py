@@ -72,7 +72,8 @@ def open_sqlite(path: Path, is_read_only: bool, busy_timeout_s: float) -> Engine
             found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
         if found != "ok":
             engine.dispose()
-            raise StoreError(f"ledger {path}: {MENDING[sqlite3.SQLITE_CORRUPT]}: {found}")
+            said = " ".join(str(found).split())
+            raise StoreError(f"ledger {path}: {MENDING[sqlite3.SQLITE_CORRUPT]}: {said}")
     return engine
 
 

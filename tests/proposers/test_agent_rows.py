@@ -37,6 +37,17 @@ def test_the_documentation_names_the_versions_that_are_tested() -> None:
         assert f"{title} {version}" in DOCS.read_text("utf-8").replace("\n", " ")
 
 
+@pytest.mark.parametrize("host", ["https://api.test", "a.test/v1", "", "a.test:port", "*"])
+def test_a_host_that_is_no_name_is_told_when_the_row_is_read(host: str) -> None:
+    """Hosts are names with or without a port, or `*` alone; anything else is an error of the row."""
+    text = f'[agents.mine]\ntitle = "M"\nprogram = "m"\ninstall = "i"\nargv = ["x"]\nhosts = ["{host}"]\n'
+    if host == "*":
+        assert read_rows(text, "test")["mine"].hosts == ("*",)
+        return
+    with pytest.raises(ConfigError, match="is no name, name:port"):
+        read_rows(text, "test")
+
+
 @pytest.mark.parametrize("name", sorted(shipped_rows()))
 def test_each_row_makes_a_complete_command(name: str) -> None:
     """The prompt is one argument, no placeholder is left over, and a model can be chosen."""

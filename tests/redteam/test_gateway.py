@@ -224,6 +224,36 @@ def test_a_model_that_does_not_answer_is_named(tmp_path: Path, request_line: str
     assert trouble == f"nobody answered at 127.0.0.1:{port}"
 
 
+def test_a_server_of_this_machine_and_what_no_proxy_names_are_asked_directly(tmp_path: Path) -> None:
+    """The user's own proxy is asked for the rest: it would look on its own machine, and get the key."""
+    gateway = Gateway(["127.0.0.1:1"], upstream="http://proxy.test", direct="inside.test, .corp.test")
+    direct = {host: gateway._is_direct(host) for host in ("127.0.0.1", "inside.test", "a.corp.test", "api.model.test")}
+    assert direct == {"127.0.0.1": True, "inside.test": True, "a.corp.test": True, "api.model.test": False}
+
+
+def test_a_client_that_keeps_connections_is_told_that_this_one_ends(tmp_path: Path) -> None:
+    """The answer says so whatever the place says; one to go on first is passed through, and broken requests get 400."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nConnection: keep-alive\r\nX: 1\r\n\r\nbody")
+        writer.close()
+
+    async def ask(request: str) -> bytes:
+        service = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = service.sockets[0].getsockname()[1]
+        async with service, Gateway([f"127.0.0.1:{port}"]).at_socket(tmp_path / "door"):
+            reader, writer = await asyncio.open_unix_connection(tmp_path / "door")
+            writer.write(request.format(port=port).encode())
+            answer = await asyncio.wait_for(reader.read(-1), 5)
+            writer.close()
+        return answer
+
+    answer = asyncio.run(ask("GET http://127.0.0.1:{port}/ HTTP/1.1\r\n\r\n"))
+    assert answer == b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nX: 1\r\nConnection: close\r\n\r\nbody"
+    assert asyncio.run(ask("GET ws://127.0.0.1:{port}/ HTTP/1.1\r\n\r\n")).startswith(b"HTTP/1.1 400 ")
+
+
 def test_base_addresses_among_its_settings_are_its_model_too() -> None:
     """A base address that the user set, alone or by that name in JSON or TOML, is reached at its port; else nobody:
     no database, no tool's server, nothing in a comment, no pattern of names, nothing in a file that is neither."""

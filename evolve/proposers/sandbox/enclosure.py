@@ -88,7 +88,7 @@ class Enclosure:
             if room.has_network or not (hosts := _hosts(row, environ, user)):
                 yield Entered(self.sandbox, room, (), inside)
                 return
-            gateway = Gateway(hosts, upstream=next((environ[name] for name in _PROXIES if environ.get(name)), None))
+            gateway = _gateway(hosts, environ)
             async with self._opened(gateway, room, inside) as entered:
                 yield entered
 
@@ -112,6 +112,17 @@ class Enclosure:
                 entrance = (str(kit.interpreter()), kit.ISOLATED, str(kit.SCRIPTS / "entrance.py"), str(door))
                 shown = replace(room, restored=(*room.restored, folder))
                 yield Entered(self.sandbox, shown, entrance, environ, gateway)
+
+
+def _gateway(hosts: list[str], environ: Mapping[str, str]) -> Gateway:
+    """Return the gateway to some hosts, through the user's own proxy where there is one."""
+    name = next((name for name in _PROXIES if environ.get(name)), "")
+    direct = environ.get("NO_PROXY") or environ.get("no_proxy") or ""
+    try:
+        return Gateway(hosts, upstream=environ[name] if name else None, direct=direct)
+    except ValueError as error:
+        where = f"the variable {name}" if name else "the agent's settings"
+        raise ConfigError(f"no gateway can be made: an address in {where} does not read: {error}") from error
 
 
 def _user_home(environ: Mapping[str, str]) -> Path:

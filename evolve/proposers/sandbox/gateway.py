@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -20,9 +20,11 @@ _CHUNK = 64 * 1024
 _MOST_AT_ONCE = 64
 _MOST_NOTED = 50
 
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 _REPLACED = (b"host", b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization")
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Pump = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]
 
 
 class Gateway:
@@ -31,11 +33,16 @@ class Gateway:
     Args:
         hosts: `name` (port 443), `name:port`, or `*.name` for all names below it.
         upstream: the user's own proxy, through which the host itself gets out; None dials directly.
+        direct: what the user's NO_PROXY says: whom that proxy is not asked for. This machine it never is.
+
+    Raises:
+        ValueError: one of the hosts, or the proxy, is no address.
     """
 
-    def __init__(self, hosts: Collection[str], *, upstream: str | None = None) -> None:
+    def __init__(self, hosts: Collection[str], *, upstream: str | None = None, direct: str = "") -> None:
         self._allowed = [_split(host, 443) for host in hosts]
         self._upstream = urlsplit(upstream if "//" in upstream else f"//{upstream}") if upstream else None
+        self._direct = direct
         self._room = asyncio.Semaphore(_MOST_AT_ONCE)
         self.refused: list[str] = []
         self.unreached: list[str] = []
@@ -81,9 +88,12 @@ class Gateway:
     async def _lead(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with asyncio.timeout(_HEAD_TIMEOUT_S):
             head = await reader.readuntil(b"\r\n\r\n")
-        method, target, _ = head.split(b"\r\n", 1)[0].decode("ascii").split(" ")
-        is_tunnel = method == "CONNECT"
-        host, port = _split(target, 443) if is_tunnel else _split(_place_of(target), 80)
+        try:
+            method, target, _ = head.split(b"\r\n", 1)[0].decode("ascii").split(" ")
+            is_tunnel = method == "CONNECT"
+            host, port = _split(target, 443) if is_tunnel else _split(_place_of(target), 80)
+        except ValueError:
+            return await _answer(writer, "400 Neither a tunnel nor a plain request to a whole address")
         if not self.allows(host, port):
             _note(self.refused, f"{host}:{port}")
             return await _answer(writer, "403 Not in the hosts of this agent's row")
@@ -98,7 +108,7 @@ class Gateway:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
                 out.write(_as_asked_directly(head))
-            await _relay((reader, writer), (outside, out))
+            await _relay((reader, writer), (outside, out), back=_pump if is_tunnel else _pump_one_answer)
         finally:
             await _close(out)
         return None
@@ -109,7 +119,7 @@ class Gateway:
         Raises:
             OSError: nobody is there, or the user's own proxy leads nobody there.
         """
-        if self._upstream is None or not self._upstream.hostname:
+        if self._upstream is None or not self._upstream.hostname or self._is_direct(host):
             return await asyncio.open_connection(host, port)
         outside, out = await asyncio.open_connection(self._upstream.hostname, self._upstream.port or 80)
         try:
@@ -121,6 +131,10 @@ class Gateway:
             await _close(out)
             raise
         return outside, out
+
+    def _is_direct(self, host: str) -> bool:
+        named = [one.strip().lower().lstrip(".") for one in self._direct.split(",") if one.strip()]
+        return host in _THIS_MACHINE or any(one in ("*", host) or host.endswith(f".{one}") for one in named)
 
     def _introduction(self, place: str) -> bytes:
         """Return what asks the user's own proxy for a tunnel, with the user's name where it wants one.
@@ -187,8 +201,8 @@ def _split(place: str, port: int) -> tuple[str, int]:
     return host.lower().rstrip("."), int(written or port)
 
 
-async def _relay(one: Streams, other: Streams) -> None:
-    pumps = [asyncio.create_task(_pump(one[0], other[1])), asyncio.create_task(_pump(other[0], one[1]))]
+async def _relay(one: Streams, other: Streams, *, back: Pump) -> None:
+    pumps = [asyncio.create_task(_pump(one[0], other[1])), asyncio.create_task(back(other[0], one[1]))]
     try:
         await asyncio.gather(*pumps)
     finally:
@@ -202,6 +216,26 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
         await sink.drain()
     if sink.can_write_eof():
         sink.write_eof()
+
+
+async def _pump_one_answer(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    """Pass an answer on, and say in it that the connection ends with it; a place that switches protocols says more."""
+    while True:
+        try:
+            head = await source.readuntil(b"\r\n\r\n")
+        except asyncio.IncompleteReadError as error:  # it talks no HTTP
+            sink.write(error.partial)
+            return await _pump(source, sink)
+        status, *headers = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+        code = status.split(b" ")[1:2]
+        is_final = not (code and code[0].startswith(b"1"))
+        if is_final:
+            kept = [line for line in headers if line.partition(b":")[0].strip().lower() != b"connection"]
+            head = b"\r\n".join([status, *kept, b"Connection: close", b"", b""])
+        sink.write(head)
+        await sink.drain()
+        if is_final or code == [b"101"]:
+            return await _pump(source, sink)
 
 
 @asynccontextmanager
