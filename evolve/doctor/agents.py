@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from evolve.config import Config
 from evolve.doctor.finding import Finding
 from evolve.errors import ConfigError
-from evolve.proposers.agents import known_rows, shipped_rows
+from evolve.proposers.agents import AgentRow, known_rows, shipped_rows
 from evolve.proposers.sandbox import MEND, OUTSIDE, find_sandbox
 
 
@@ -25,8 +26,20 @@ def agents(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
         if program is None:
             detail = f"{row.program} is not on PATH"
             yield Finding(name=f"agent {row.name}", status="missing", detail=detail, mend=row.install)
+        elif not _has_key_or_login(row, environ):
+            detail = f"{program}; no key and no login of it is here: a run would find out when it is asked for a patch"
+            mend = f"set {' or '.join(row.keys)}, or log in with it" if row.keys else "log in with it"
+            yield Finding(name=f"agent {row.name}", status="warn", detail=detail, mend=mend)
         else:
             yield Finding(name=f"agent {row.name}", status="ok", detail=program)
+
+
+def _has_key_or_login(row: AgentRow, environ: Mapping[str, str]) -> bool:
+    """Say whether one of its keys is set, or a file of its own settings is there; True where its row names neither."""
+    home = Path(environ.get("HOME") or "~").expanduser()
+    files = [home / written.removeprefix("~/") for written in row.copied]
+    is_set = any(environ.get(name) for name in (*row.keys, *row.variables))
+    return is_set or any(file.exists() for file in files) or not (row.keys or row.copied)
 
 
 def proposer_sandbox(config: Config, environ: Mapping[str, str]) -> Finding:

@@ -1,5 +1,6 @@
 """The doctor says what is there, what is missing, and the command that mends it."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -199,3 +200,18 @@ def test_a_file_of_agents_that_nothing_needs_is_a_warning(evolve, workspace):
     ended = evolve("doctor", *config, "--set", "proposer.agents_file=x", "--json")
     found = findings(ended)["agents"]
     assert (ended.code, found["status"], f"names {Path.cwd() / 'x'}" in found["detail"]) == (0, "warn", True)
+
+
+def test_an_agent_without_key_and_login_is_a_warning(evolve, tmp_path, monkeypatch):
+    """Its program alone makes no patch: the doctor says so before a run has played its tasks."""
+    program = tmp_path / "codex"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    for name, value in {"HOME": str(tmp_path), "CODEX_API_KEY": "", "CODEX_HOME": "", "OPENAI_API_KEY": ""}.items():
+        monkeypatch.setenv(name, value)
+    without = findings(evolve("doctor", "--offline", "--json"))["agent codex"]
+    assert (without["status"], "CODEX_API_KEY" in without["mend"]) == ("warn", True)
+    monkeypatch.setenv("CODEX_API_KEY", "k" * 20)
+    assert findings(evolve("doctor", "--offline", "--json"))["agent codex"]["status"] == "ok"

@@ -13,6 +13,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from evolve.proposers.sandbox.heads import as_asked_directly, ending, is_interim
+
 _HEAD_BYTES = 64 * 1024
 _HEAD_TIMEOUT_S = 30.0
 _DIAL_TIMEOUT_S = 30.0
@@ -21,7 +23,6 @@ _MOST_AT_ONCE = 64
 _MOST_NOTED = 50
 
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-_REPLACED = (b"host", b"connection", b"proxy-connection", b"keep-alive", b"proxy-authorization")
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Pump = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]
@@ -107,7 +108,7 @@ class Gateway:
             if is_tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
-                out.write(_as_asked_directly(head))
+                out.write(as_asked_directly(head))
             await _relay((reader, writer), (outside, out), back=_pump if is_tunnel else _pump_one_answer)
         finally:
             await _close(out)
@@ -175,23 +176,6 @@ def _place_of(target: str) -> str:
     return address.netloc.rpartition("@")[2]
 
 
-def _as_asked_directly(head: bytes) -> bytes:
-    """Return the head of a plain request as its place expects it: not every server knows the form that proxies get.
-
-    `Host` is the place that was checked. The place is asked to answer one request a connection; what a place that does
-    not listen to that is told next stays between the two.
-    """
-    request, *headers = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
-    method, target, version = request.split(b" ")
-    address = urlsplit(target)
-    path = (address.path or b"/") + (b"?" + address.query if address.query else b"")
-    named = [(line.partition(b":")[0].strip().lower(), line) for line in headers]
-    ending = b"Upgrade" if any(name == b"upgrade" for name, _ in named) else b"close"
-    kept = [line for name, line in named if name not in _REPLACED]
-    host = b"Host: " + address.netloc.rpartition(b"@")[2]
-    return b"\r\n".join([b" ".join((method, path, version)), host, *kept, b"Connection: " + ending, b"", b""])
-
-
 def _split(place: str, port: int) -> tuple[str, int]:
     """Split `host:port`; a host of version 6 stands in brackets."""
     if place.startswith("["):
@@ -219,23 +203,21 @@ async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
 
 
 async def _pump_one_answer(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    """Pass an answer on, and say in it that the connection ends with it; a place that switches protocols says more."""
-    while True:
-        try:
-            head = await source.readuntil(b"\r\n\r\n")
-        except asyncio.IncompleteReadError as error:  # it talks no HTTP
-            sink.write(error.partial)
-            return await _pump(source, sink)
-        status, *headers = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
-        code = status.split(b" ")[1:2]
-        is_final = not (code and code[0].startswith(b"1"))
-        if is_final:
-            kept = [line for line in headers if line.partition(b":")[0].strip().lower() != b"connection"]
-            head = b"\r\n".join([status, *kept, b"Connection: close", b"", b""])
-        sink.write(head)
-        await sink.drain()
-        if is_final or code == [b"101"]:
-            return await _pump(source, sink)
+    """Pass an answer on, and say in it that the connection ends with it. What is no HTTP is passed on as it is."""
+    seen, is_told = b"", False
+    while not is_told and b"HTTP/".startswith(seen[:5]) and len(seen) <= _HEAD_BYTES:
+        head, end, rest = seen.partition(b"\r\n\r\n")
+        if end:
+            is_told = not is_interim(head)
+            sink.write((ending(head) if is_told else head) + end)
+            seen = rest
+        elif piece := await source.read(_CHUNK):
+            seen += piece
+        else:
+            break
+    sink.write(seen)
+    await sink.drain()
+    await _pump(source, sink)
 
 
 @asynccontextmanager
