@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in the background, whose children ignore it too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 BENCHMARKS = Path(os.environ.get("EVOLVE_TEST_DATA") or Path(__file__).parents[2] / "shared" / "benchmarks")
 
