@@ -13,8 +13,8 @@ from evolve.cli.live import live_progress
 from evolve.cli.output import say, table
 from evolve.cli.place import wait_for
 from evolve.clock import clock_of
+from evolve.demonstration.demo import VERSION_NAME, ArmDocument, DemoDocument, EnvironmentDocument, demonstrate
 from evolve.demonstration.settings import ENVIRONMENTS, demo_config, demo_settings, recorded_environments
-from evolve.demonstration.way import VERSION_NAME, ArmDocument, DemoDocument, EnvironmentDocument, demonstrate
 from evolve.errors import Interrupted, UserError
 from evolve.named_files import require_file
 from evolve.rates import percent

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from evolve.config import Config
 from evolve.doctor.finding import Finding
 from evolve.errors import ConfigError
-from evolve.proposers.agents import AgentRow, known_rows, shipped_rows
+from evolve.proposers.agents import AgentRow, home_of, known_rows, place_of, shipped_rows
 from evolve.proposers.sandbox import MEND, OUTSIDE, find_sandbox
 
 
@@ -36,8 +35,7 @@ def agents(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
 
 def _has_key_or_login(row: AgentRow, environ: Mapping[str, str]) -> bool:
     """Say whether one of its keys is set, or a file of its own settings is there; True where its row names neither."""
-    home = Path(environ.get("HOME") or "~").expanduser()
-    files = [home / written.removeprefix("~/") for written in row.copied]
+    files = (place_of(written, home_of(environ)) for written in row.copied)
     is_set = any(environ.get(name) for name in (*row.keys, *row.variables))
     return is_set or any(file.exists() for file in files) or not (row.keys or row.copied)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -21,6 +22,21 @@ SHIPPED_ROWS = "prompts/agents.toml"
 AGENTS_FILE = "proposer.agents_file"
 _HOST = re.compile(r"(\*\.)?[A-Za-z0-9._-]+(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d{1,5})?")
 _MOST_TOKENS, _MOST_USD = 10**10, 10**5  # in one event
+
+
+def is_host(text: str) -> bool:
+    """Say whether a text names hosts as a row does: name, name:port or *.name, an address of version 6 in brackets."""
+    return _HOST.fullmatch(text) is not None
+
+
+def home_of(environ: Mapping[str, str]) -> Path:
+    """Return the user's home folder."""
+    return Path(environ.get("HOME") or "~").expanduser()
+
+
+def place_of(written: str, home: Path) -> Path:
+    """Return where a row's `~/...` leads, or another path of it seen from the home folder."""
+    return Path(os.path.normpath(home / written.removeprefix("~/")))
 
 
 class UsageRow(Record):
@@ -66,7 +82,7 @@ class AgentRow(Record):
     @field_validator("hosts")
     @classmethod
     def _hosts_are_names(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        wrong = [host for host in hosts if host != "*" and not _HOST.fullmatch(host)]
+        wrong = [host for host in hosts if host != "*" and not is_host(host)]
         if wrong:
             raise ValueError(f"{wrong[0]!r} is no name, name:port or *.name")
         return hosts

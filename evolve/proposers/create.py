@@ -13,7 +13,7 @@ from evolve.errors import ConfigError
 from evolve.harness.check import check_folder
 from evolve.models.create import create_model
 from evolve.models.watched import WatchedModel
-from evolve.proposers.agents import find_row
+from evolve.proposers.agents import find_row, home_of
 from evolve.proposers.command import CommandProposer
 from evolve.proposers.handoff import HandoffProposer
 from evolve.proposers.mechanic import Mechanic
@@ -79,8 +79,7 @@ def _enclosure(
     options = (value for table in config.environments.values() for value in table.values() if isinstance(value, str))
     named = (*(text for text in options if os.sep in text), *(environ.get(name, "") for name in DATA_VARIABLES))
     data = (Path(text).expanduser() for text in named if text)
-    home = Path(environ.get("HOME") or "~").expanduser()
-    return Enclosure(found.sandbox, hidden=(home, workspace.root.resolve(), data_home(environ), *data))
+    return Enclosure(found.sandbox, hidden=(home_of(environ), workspace.root.resolve(), data_home(environ), *data))
 
 
 def _openai(

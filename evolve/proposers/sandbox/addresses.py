@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from evolve.proposers.agents import is_host
+
 _BASE_ADDRESS = re.compile(r"(?:.*[_-])?base[_-]?url", re.IGNORECASE)
 _OF_TOOLS = "mcp"
 """What the names of tables begin with that set up an agent's tools: what they lead to is no model."""
-_NAME = re.compile(r"[a-z0-9.-]+|[0-9a-f:.]+", re.IGNORECASE)
 _LONGEST = 2**20
 
 
@@ -67,7 +68,8 @@ def _host_of(address: str) -> str:
     """Return `host:port`, a host of version 6 in brackets; nothing for what is no address."""
     with suppress(ValueError):  # a port that is no number, or half a bracket
         parts = urlsplit(address)
-        if parts.scheme in ("http", "https") and parts.hostname and _NAME.fullmatch(parts.hostname):
-            host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-            return f"{host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+        found = f"{host}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+        if parts.scheme in ("http", "https") and parts.hostname and "*" not in found and is_host(found):
+            return found
     return ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evolve.errors import ConfigError
-from evolve.proposers.agents import AgentRow
+from evolve.proposers.agents import AgentRow, home_of, place_of
 from evolve.proposers.sandbox import kit
 from evolve.proposers.sandbox.addresses import hosts_of, text_of
 from evolve.proposers.sandbox.gateway import Gateway
@@ -71,7 +71,7 @@ class Enclosure:
         Raises:
             ConfigError: the row wants something copied that does not lie in the user's home.
         """
-        user = _user_home(environ)
+        user = home_of(environ)
         with private_folder("evolve-agent-") as home:
             _copy(row, user, home)
             kit.write_evolve_program(home / "bin")
@@ -93,7 +93,7 @@ class Enclosure:
                 yield entered
 
     def _readable(self, row: AgentRow, program: str, environ: Mapping[str, str], user: Path) -> list[Path]:
-        named = [_expanded(place, user) for place in row.readable]
+        named = [place_of(place, user) for place in row.readable]
         certificates = [Path(environ[name]) for name in _CERTIFICATES if environ.get(name)]
         installed = places_of(program, environ.get("PATH", ""))
         return [place for place in (*kit.interpreter_places(), *installed, *named, *certificates) if place.exists()]
@@ -125,14 +125,10 @@ def _gateway(hosts: list[str], environ: Mapping[str, str]) -> Gateway:
         raise ConfigError(f"no gateway can be made: an address in {where} does not read: {error}") from error
 
 
-def _user_home(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("HOME") or "~").expanduser()
-
-
 def _hosts(row: AgentRow, environ: Mapping[str, str], user: Path) -> list[str]:
     """Return who may be reached: the row's hosts, and those of base addresses in what it hands on of the user's."""
     variables = {name: environ[name] for name in row.variables if name in environ} | row.set_variables
-    files = (text_of(_expanded(written, user)) for written in row.copied)
+    files = (text_of(place_of(written, user)) for written in row.copied)
     return [*row.hosts, *hosts_of((*variables.values(), *files))]
 
 
@@ -147,7 +143,7 @@ def _inside(environ: Mapping[str, str], home: Path) -> dict[str, str]:
 def _copy(row: AgentRow, user: Path, home: Path) -> None:
     """Copy the agent's own configuration to the same place of the private home; what is not there is passed over."""
     for written in row.copied:
-        source = _expanded(written, user)
+        source = place_of(written, user)
         if not source.is_relative_to(user) or source == user:
             raise ConfigError(f"agent {row.name}: copied names {written!r}; it must lie in the home folder: ~/...")
         target = home / source.relative_to(user)
@@ -156,7 +152,3 @@ def _copy(row: AgentRow, user: Path, home: Path) -> None:
             shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
         elif source.exists():
             shutil.copy2(source, target)
-
-
-def _expanded(written: str, user: Path) -> Path:
-    return Path(os.path.normpath(user / written[2:] if written.startswith("~/") else user / written))

@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from evolve.proposers.sandbox.heads import as_asked_directly, ending, is_interim
 
@@ -42,7 +42,7 @@ class Gateway:
 
     def __init__(self, hosts: Collection[str], *, upstream: str | None = None, direct: str = "") -> None:
         self._allowed = [_split(host, 443) for host in hosts]
-        self._upstream = urlsplit(upstream if "//" in upstream else f"//{upstream}") if upstream else None
+        self._upstream = _proxy_of(upstream) if upstream else None
         self._direct = direct
         self._room = asyncio.Semaphore(_MOST_AT_ONCE)
         self.refused: list[str] = []
@@ -174,6 +174,13 @@ def _place_of(target: str) -> str:
     if address.scheme != "http" or not address.netloc:
         raise ValueError("no whole address")
     return address.netloc.rpartition("@")[2]
+
+
+def _proxy_of(address: str) -> SplitResult:
+    """Return the address of a proxy in its parts, the port read: one that is no number is a ValueError."""
+    parts = urlsplit(address if "//" in address else f"//{address}")
+    _ = parts.port
+    return parts
 
 
 def _split(place: str, port: int) -> tuple[str, int]:
