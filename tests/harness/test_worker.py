@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from worker_play import OPENING, STOCK, Stage, ask, ask_one, children_of, delta, rule
+from worker_play import OPENING, STOCK, Stage, ask, ask_one, children_of, delta, rule, the_worker_of
 
 from evolve.canaries import Canaries
 from evolve.errors import WorkerError
@@ -543,6 +543,7 @@ def test_the_far_side_loads_where_the_c_library_has_no_prctl():
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
+@pytest.mark.skipif(not IS_LINUX, reason="reads /proc")
 @pytest.mark.parametrize("asking", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_job_that_is_asked_to_end_leaves_the_end_of_workers_to_the_host(asking):
     """Terminals and service managers ask all processes at once; an episode that is under way goes on."""
@@ -550,7 +551,7 @@ def test_a_job_that_is_asked_to_end_leaves_the_end_of_workers_to_the_host(asking
     async def telling():
         async with WorkerPool() as pool:
             worker = await pool.start_episode({"action.py": HEAD + STOCK}, OPENING)
-            for process in (pool.zygote_process_id, *children_of(pool.zygote_process_id)):
+            for process in (pool.zygote_process_id, await the_worker_of(pool)):
                 os.kill(process, asking)
             await asyncio.sleep(0.05)
             assert (await ask_one(worker, "action.stock")).text.startswith("stock")
@@ -558,13 +559,14 @@ def test_a_job_that_is_asked_to_end_leaves_the_end_of_workers_to_the_host(asking
     run(telling())
 
 
+@pytest.mark.skipif(not IS_LINUX, reason="reads /proc")
 def test_a_pause_of_the_whole_machine_is_no_fault_of_a_rule():
     """A worker that got no time to answer, for nothing got any, may answer afterwards."""
 
     async def telling():
         async with WorkerPool(patience_s=1.0) as pool:
             worker = await pool.start_episode({"action.py": HEAD + STOCK}, OPENING)
-            (process,) = children_of(pool.zygote_process_id)
+            process = await the_worker_of(pool)
             os.kill(process, signal.SIGSTOP)
             asked = asyncio.create_task(ask_one(worker, "action.stock"))
             await asyncio.sleep(0.05)
@@ -658,8 +660,7 @@ async def main():
         worker = await pool.start_episode({{"action.py": rule("while True: pass")}}, OPENING)
         hanging = asyncio.create_task(ask_one(worker))
         await asyncio.sleep(0.05)
-        children = open(f"/proc/{{pool.zygote_process_id}}/task/{{pool.zygote_process_id}}/children").read()
-        print(pool.zygote_process_id, children, flush=True)
+        print(pool.zygote_process_id, await the_worker_of(pool), flush=True)
         await asyncio.sleep(60)
 asyncio.run(main())
 """

@@ -25,6 +25,15 @@ def children_of(process: int | None) -> list[int]:
     return [int(child) for child in listed.read_text().split()] if listed.exists() else []
 
 
+async def the_worker_of(pool: WorkerPool) -> int:
+    """Return the process id of a pool's only worker, once the one that tried the isolation is buried."""
+    for _ in range(1000):
+        if len(workers := children_of(pool.zygote_process_id)) == 1:
+            return workers[0]
+        await asyncio.sleep(0.01)
+    raise AssertionError(workers)
+
+
 def delta(text: str = "", **changed: Any) -> Json:
     """Return a delta without new steps."""
     present: Json = {"steps": (), "text": text, "proposed": None, "admissible": None, "steps_left": 3}
