@@ -1,17 +1,10 @@
-"""Rates as people read them, with their intervals: rounded in one way, so that page and terminal agree."""
+"""The interval of a rate of success."""
 
 from __future__ import annotations
 
 import math
-from decimal import ROUND_HALF_UP, Decimal
 
 Z95 = 1.959963984540054
-
-
-def percent(share: float, digits: int = 1) -> str:
-    """Return a share of 1 in percent, rounded as one does by hand: 0.0315 is 3.2%, though a float lies below it."""
-    rounded = (100 * Decimal(str(float(share)))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
-    return f"{rounded:f}%"
 
 
 def wilson(successes: int, n: int) -> tuple[float, float]:

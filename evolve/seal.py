@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from evolve.errors import SealError
+from evolve.figures import moment
 from evolve.protocols import Environment
 from evolve.records import FrozenHarness, Json, Look, digest_of
 from evolve.repository import CANDIDATES, LOOKS, RUNS, Repository, look_ref, read_marks, refs_under, write_mark
@@ -73,7 +74,7 @@ def commitment_sentence(environment: str, commitment: CommitmentEntry | None) ->
     """Say which held-out split it is, for people to keep."""
     if commitment is None:
         return f"held-out tasks of {environment}: no commitment, their data is not on this machine"
-    return f"held-out tasks of {environment}: committed to {commitment.digest} since {commitment.made_at}"
+    return f"held-out tasks of {environment}: committed to {commitment.digest} since {moment(commitment.made_at)}"
 
 
 def require_sealed(ledger: Ledger, environment: Environment, options: Json, frozen: FrozenHarness) -> CommitmentEntry:

@@ -8,7 +8,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "evolve"
 
 LAYERS = [
-    {"errors", "rules", "disk", "rates", "dotted"},
+    {"errors", "rules", "disk", "rates", "dotted", "figures"},
     {"records", "named_files", "clock"},
     {"protocols", "resources", "prompts", "secrets", "lock", "models.settings", "gate", "predictions"},
     {"config", "harness", "environments", "models", "repository", "traces", "store", "canaries"},

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from evolve.bench import BenchmarkState, Verification
-from evolve.cli.output import count, table
+from evolve.cli.output import table
 from evolve.config import Config
 from evolve.environments.data import Benchmark
+from evolve.figures import count
 
 
 def options_of(benchmark: Benchmark, asked: str, config: Config, data: Path | None) -> dict[str, object]:

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from textwrap import indent
 from typing import TYPE_CHECKING
 
-from evolve.cli.output import count, points, table
+from evolve.cli.output import table
 from evolve.cli.place import Place
-from evolve.cli.run_text import interval_text, money
+from evolve.figures import count, interval, money, percent, points
 from evolve.loop.on_record import whole_divergence
 from evolve.proposers.sandbox import OUTSIDE, UNPROTECTED
-from evolve.rates import percent
 from evolve.records import Candidate, Json, Pattern
 from evolve.repository import harness_folder, open_repository
 from evolve.store import CandidateEntry
@@ -107,8 +106,8 @@ def _gate_lines(document: Json) -> list[str]:
         return [*lines, "", "The gate is at work; there is no verdict yet."]
     usage = verdict["usage"]
     tokens = usage["prompt_tokens"] + usage["completion_tokens"]
-    interval = interval_text(verdict["interval"])
-    gain = f"gain {points(verdict['effect'])} points per task" + (f" (95%: {interval})" if interval else "")
+    gain = "no paired test" if verdict["effect"] is None else f"gain {points(verdict['effect'])} points per task"
+    gain += f" (95%: {interval(verdict['interval'])})" if verdict["interval"] else ""
     share = "" if verdict["alpha"] is None else f", tested at a false-accept rate of {percent(verdict['alpha'], 2)}"
     return [
         *lines,

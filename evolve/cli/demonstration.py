@@ -16,8 +16,8 @@ from evolve.clock import clock_of
 from evolve.demonstration.demo import VERSION_NAME, ArmDocument, DemoDocument, EnvironmentDocument, demonstrate
 from evolve.demonstration.settings import ENVIRONMENTS, demo_config, demo_settings, recorded_environments
 from evolve.errors import Interrupted, UserError
+from evolve.figures import percent
 from evolve.named_files import require_file
-from evolve.rates import percent
 from evolve.records import Evaluation
 from evolve.workspace import Workspace, start_workspace
 

@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from evolve.cli.output import count
 from evolve.cli.place import find_place, wait_for, workspace_around
 from evolve.config import Config
 from evolve.doctor import Finding, examine
 from evolve.errors import ConfigError
+from evolve.figures import count
 
 
 def look_around(

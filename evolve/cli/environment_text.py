@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from textwrap import indent
 
-from evolve.cli.output import count, table
+from evolve.cli.output import table
 from evolve.environments.installed import make_environment
 from evolve.errors import ConfigError
+from evolve.figures import count
 from evolve.records import Json, Split
 
 

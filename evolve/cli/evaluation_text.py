@@ -7,15 +7,14 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from evolve.cli.live import live_progress
-from evolve.cli.output import count, points, say, show, table
+from evolve.cli.output import say, show, table
 from evolve.cli.place import Place, reading, wait_for
-from evolve.cli.run_text import interval_text, money
 from evolve.doctor import require_ready, unknown_units
 from evolve.environments.installed import check_names, make_environment
 from evolve.evaluate import evaluate as look_at
+from evolve.figures import count, interval, moment, money, percent, points
 from evolve.freeze import frozen_harness
 from evolve.harness.artifact import read_harness
-from evolve.rates import percent
 from evolve.records import ArmResult, Evaluation, FrozenHarness, Json
 from evolve.repository import harness_folder, open_repository
 from evolve.seal import require_evaluable
@@ -108,7 +107,7 @@ def looks_text(looks: list[Json]) -> str:
     if not looks:
         return "the held-out tasks of this environment have not been looked at yet"
     rows = [
-        (look["number"], look["frozen_name"], look["harness"][:12], look["model"][:12], look["opened_at"], word)
+        (look["number"], look["frozen_name"], look["harness"][:12], look["model"][:12], moment(look["opened_at"]), word)
         for look in looks
         for word in ["complete" if look["is_complete"] else "cut off"]
     ]
@@ -132,7 +131,7 @@ def evaluation_text(result: Evaluation, earlier: list[Json]) -> str:
             "",
             arms,
             "",
-            f"gain {points(result.gain)} points per task (95%: {interval_text(result.interval)}), "
+            f"gain {points(result.gain)} points per task (95%: {interval(result.interval)}), "
             f"p = {result.p:.4g}; {count(result.wins, 'task')} won, {result.losses} lost",
             f"held-out commitment {result.heldout_commitment}",
             *(f"warning: {warning}" for warning in result.warnings),

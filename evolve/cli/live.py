@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
 
-from evolve.cli.output import count, points, say, visible
+from evolve.cli.output import say, visible
+from evolve.figures import count, money, points
 from evolve.progress import Event, Finished, Judged, Progress, Said, Staged, Started
 from evolve.records import Usage
 from evolve.store import Purpose
@@ -56,10 +57,10 @@ class Tally:
             f"{self.purpose} {self.finished + self.reused}/{self.wanted} episodes{on_record}",
             *self._solved(),
             count(self.steps, "step"),
-            f"{tokens:,} tokens",
+            count(tokens, "token"),
         ]
         if self.usage.cost_usd is not None:
-            parts.append(f"{self.usage.cost_usd:.4f} USD")
+            parts.append(money(self.usage.cost_usd))
         if self.errors:
             parts.append(count(self.errors, "error"))
         return " · ".join([*parts, f"{monotonic() - self.began:.0f} s"])
@@ -82,7 +83,8 @@ def line_of(event: Staged | Judged | Said) -> str:
         reason = f": {event.result.reasons[0]}" if event.result.reasons else ""
         return f"gate {event.candidate_id} {event.result.stage} {event.result.outcome}{reason}"
     verdict = event.verdict
-    return f"verdict {event.candidate_id} {verdict.decision.value}, gain {points(verdict.effect)} points per task"
+    came_to = "no paired test" if verdict.effect is None else f"gain {points(verdict.effect)} points per task"
+    return f"verdict {event.candidate_id} {verdict.decision.value}, {came_to}"
 
 
 class Lines:

@@ -13,7 +13,7 @@ from evolve.errors import InfrastructureError
 from evolve.records import Json
 
 SCHEMA_VERSION = 1
-_KEPT = "\n\t\u202f"  # the last stands between the digits of long numbers
+_KEPT = "\n\t"
 _DIFF_COLOURS = {"+": "32", "-": "31", "@": "36"}
 
 
@@ -70,16 +70,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
         for row in [list(head), *cells]
     ]
     return "\n".join(line.rstrip() for line in lines)
-
-
-def points(value: float | None) -> str:
-    """Return a difference of scores in points per task."""
-    return "–" if value is None else f"{100 * value:+.1f}"
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun: 1 task, 2 tasks."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _write(text: str) -> None:

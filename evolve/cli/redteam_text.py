@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from evolve.cli.output import count, table
+from evolve.cli.output import table
+from evolve.figures import count
 from evolve.redteam.outcome import Outcome
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from evolve.cli.output import count, points, table
+from evolve.cli.output import table
 from evolve.cli.place import Place
+from evolve.figures import count, grouped, interval, moment, money, points
+from evolve.lock import is_held
 from evolve.loop.on_record import budget_after, whole_divergence
 from evolve.records import Json, Verdict
 from evolve.store import CandidateEntry, Review, RunEntry, RunStatus
+from evolve.workspace import Workspace
 
 if TYPE_CHECKING:
     from evolve.store.ledger import Ledger
@@ -16,12 +20,40 @@ if TYPE_CHECKING:
 CANDIDATE_HEAD = ("CANDIDATE", "GATE", "REVIEW", "GAIN", "95% INTERVAL", "ASKED OF", "REQUESTS", "LAYER", "HYPOTHESIS")
 
 
-def run_document(ledger: Ledger, entry: RunEntry) -> Json:
+def is_interrupted(workspace: Workspace, entry: RunEntry) -> bool:
+    """Tell whether a run was killed: on record it goes on, and nobody holds its workspace."""
+    return entry.status is RunStatus.RUNNING and not is_held(workspace.lock_file)
+
+
+def run_row(workspace: Workspace, entry: RunEntry) -> Json:
+    """Return what the ledger says of a run itself."""
+    return {**entry.model_dump(mode="json"), "is_interrupted": is_interrupted(workspace, entry)}
+
+
+def runs_table(rows: list[Json], candidates: Mapping[str, int]) -> str:
+    """Return runs as a table, with the number of each one's candidates; of a reason the first sentence."""
+    return table(
+        ("RUN", "ENVIRONMENT", "STATUS", "CANDIDATES", "STARTED", "ENDED BECAUSE"),
+        [
+            (
+                row["run_id"],
+                row["environment"],
+                status(row),
+                candidates[row["run_id"]],
+                moment(row["started_at"]),
+                _reason(row) or None,
+            )
+            for row in rows
+        ],
+    )
+
+
+def run_document(workspace: Workspace, ledger: Ledger, entry: RunEntry) -> Json:
     """Return all that the ledger knows of a run, without its episodes."""
     patterns = ledger.patterns(entry.run_id)
     latest = max((found.iteration for found in patterns), default=0)
     return {
-        **entry.model_dump(mode="json"),
+        **run_row(workspace, entry),
         "totals": ledger.totals(entry.run_id).model_dump(mode="json"),
         "candidates": [candidate_row(found) for found in ledger.candidates(entry.run_id)],
         "patterns": sum(found.iteration == latest for found in patterns),
@@ -90,7 +122,7 @@ def candidate_table(rows: list[Json]) -> str:
                 row["state"],
                 row["review"] if row["review"] != Review.NONE else None,
                 points(row["effect"]),
-                interval_text(row["interval"]),
+                interval(row["interval"]),
                 row["requests_asked"],
                 row["requests"],
                 row["layer"],
@@ -99,16 +131,6 @@ def candidate_table(rows: list[Json]) -> str:
             for row in rows
         ],
     )
-
-
-def interval_text(interval: Any) -> str | None:
-    """Return an interval in points per task."""
-    return None if interval is None else f"{points(interval[0])} to {points(interval[1])}"
-
-
-def money(cost_usd: float | None) -> str:
-    """Return a cost; unknown where no price is configured."""
-    return "cost unknown" if cost_usd is None else f"{cost_usd:.4f} USD"
 
 
 def _answered(document: Json) -> str:
@@ -122,9 +144,10 @@ def run_text(place: Place, document: Json) -> str:
     tokens = usage["prompt_tokens"] + usage["completion_tokens"]
     lines = [
         f"Run {document['run_id']} on {document['environment']}: {_status(document)}",
-        f"  started {document['started_at']}, ended {document['finished_at'] or '–'}",
+        f"  started {moment(document['started_at'])}, ended {moment(document['finished_at'])}",
         f"  {count(totals['episodes'], 'episode')}, {count(totals['requests'], 'request')} "
-        f"({totals['requests_asked']} {_answered(document)}), {count(tokens, 'token')}, {money(usage['cost_usd'])}",
+        f"({grouped(totals['requests_asked'])} {_answered(document)}), {count(tokens, 'token')}, "
+        f"{money(usage['cost_usd'])}",
         f"  {count(document['patterns'], 'pattern')} in the last iteration",
         f"  error budget: {document['budget']['sentence']}",
         *(f"  held-out commitment: {made['digest']}" for made in document["heldout_commitments"]),
@@ -137,8 +160,17 @@ def run_text(place: Place, document: Json) -> str:
 
 def _status(document: Json) -> str:
     """Return how a run stands, and the first sentence of why; standard error and the document have all of it."""
-    reason = document["reason"].partition(". ")[0]
-    return f"{document['status']} ({reason})" if reason else str(document["status"])
+    reason = _reason(document)
+    return f"{status(document)} ({reason})" if reason else status(document)
+
+
+def _reason(row: Json) -> str:
+    return "" if row["is_interrupted"] else str(row["reason"]).partition(". ")[0]
+
+
+def status(row: Json) -> str:
+    """Return how a run stands in a word."""
+    return "interrupted" if row["is_interrupted"] else str(row["status"])
 
 
 def _next(place: Place, document: Json) -> list[str]:

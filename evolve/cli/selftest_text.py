@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evolve.cli.output import table
-from evolve.rates import percent
+from evolve.figures import percent
 from evolve.records import Json
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from difflib import unified_diff
 from textwrap import indent
 
-from evolve.cli.output import count
+from evolve.figures import count
 from evolve.records import Call, Episode, Firing, Step
 from evolve.store import EpisodeEntry
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from evolve.errors import ConfigError
-from evolve.rates import percent
+from evolve.figures import percent
 
 PLANNED = 20  # candidates that the budget of a run is laid out for
 FLOOR = 10  # from here on each candidate may spend a tenth of what is left, so that the budget never runs dry

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from evolve.figures import percent
 from evolve.gate.guards import GuardDecision
-from evolve.rates import percent
 from evolve.records import Json
 
 COST_LIMIT = 1.25

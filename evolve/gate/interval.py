@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evolve.figures import percent
 from evolve.gate.scores import PairedScores, TaskScores
-from evolve.rates import percent
 
 RESAMPLES = 2000
 

@@ -8,12 +8,12 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from evolve.figures import percent
 from evolve.gate.boundary import Boundary, boundary, rising
 from evolve.gate.interval import gain_interval
 from evolve.gate.normal import z_of
 from evolve.gate.scores import PairedScores, TaskScores
 from evolve.gate.signflip import family_p, pair_p, task_p
-from evolve.rates import percent
 from evolve.records import Json
 
 Outcome = Literal["continue", "accept", "reject", "cannot_tell"]

@@ -27,6 +27,8 @@ class Start:
 
     run_id: str
     base_commit: str
+    left_behind: RunEntry | None = None
+    """The last run of the environment, where a new one begins although that one is not done."""
 
 
 def which_run(held: Held, config: Config, resume: str | None) -> Start:
@@ -42,7 +44,9 @@ def which_run(held: Held, config: Config, resume: str | None) -> Start:
     if resume is None:
         require_committed(repository, config.environment)
         mine = [entry for entry in ledger.runs() if entry.environment == config.environment]
-        return Start(f"{config.environment}-{len(mine) + 1:03d}", repository.head_commit())
+        last = max(mine, key=_age, default=None)
+        left_behind = last if last and last.status is not RunStatus.DONE else None
+        return Start(f"{config.environment}-{len(mine) + 1:03d}", repository.head_commit(), left_behind)
     entry = ledger.run(resume) if resume else latest_unfinished(ledger, config.environment)
     return Start(entry.run_id, entry.base_commit)
 
@@ -58,7 +62,12 @@ def latest_unfinished(ledger: Ledger, environment: str | None) -> RunEntry:
     if not unfinished:
         raise UserError(_nothing_to_resume(environment, len(runs)))
     mine = [entry for entry in unfinished if entry.environment == unfinished[0].environment]
-    return max(mine, key=lambda entry: (len(entry.run_id), entry.run_id))  # clocks are set back
+    return max(mine, key=_age)
+
+
+def _age(entry: RunEntry) -> tuple[int, str]:
+    """Return what puts the runs of one environment in their order: their numbers, for clocks are set back."""
+    return len(entry.run_id), entry.run_id
 
 
 def _nothing_to_resume(environment: str | None, done: int) -> str:

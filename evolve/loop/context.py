@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from evolve.canaries import Canaries
@@ -101,9 +101,3 @@ class RunContext:
     def say(self, text: str) -> None:
         """Tell people something."""
         self.progress.report(Said(text))
-
-
-def parse_time(text: str) -> datetime:
-    """Read a time of the ledger (UTC, ISO 8601)."""
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -11,9 +11,10 @@ from evolve.assembly import Bench, make_rollout, open_bench
 from evolve.config import Config
 from evolve.environments.installed import environment_maker
 from evolve.errors import BudgetSpent, EvolveError, Interrupted, RulerChanged
+from evolve.figures import parse_time
 from evolve.holding import Held, hold_workspace
 from evolve.loop.beginning import Start, deciding, which_run
-from evolve.loop.context import RunContext, parse_time
+from evolve.loop.context import RunContext
 from evolve.loop.replay import Replayer
 from evolve.loop.run import Outcome, run_loop
 from evolve.loop.stopping import stop_signals
@@ -66,6 +67,8 @@ async def run_session(
             workspace.stop_file.unlink(missing_ok=True)
             progress.report(Said("removed a STOP file that was left over; one put down from now on ends this run"))
         start = which_run(held, config, resume)
+        if start.left_behind:
+            progress.report(Said(_left_behind(start)))
         spent = _spent(held.ledger, start.run_id)
         async with (
             open_bench(
@@ -77,6 +80,12 @@ async def run_session(
             run = _context(entry, workspace, config, held, bench, progress=progress, stop=stop)
             outcome = await _run_to_its_end(run, start.base_commit)
         return Ran(held.ledger.run(start.run_id), outcome)
+
+
+def _left_behind(start: Start) -> str:
+    """Say that a run goes on no further by this one."""
+    old = start.left_behind.run_id if start.left_behind else ""
+    return f"{old} is not done; this begins {start.run_id}. To go on with {old}: stop this, `evolve run --resume {old}`"
 
 
 def _enter(

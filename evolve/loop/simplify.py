@@ -6,6 +6,7 @@ points or more) is held at the candidate's alpha, and the run's error budget is 
 
 from __future__ import annotations
 
+from evolve.figures import percent
 from evolve.gate.guards import FEWEST_GUARD_TASKS, GuardDecision
 from evolve.gate.noninferiority import MARGIN, simplification
 from evolve.gate.scores import PairedScores
@@ -15,7 +16,6 @@ from evolve.harness.runtime import HarnessRuntime
 from evolve.loop.exam import Exam
 from evolve.loop.measures import tokens_per_episode
 from evolve.loop.observe import EVIDENCE_TRIAL
-from evolve.rates import percent
 from evolve.store import Purpose
 
 CLEARLY_WORSE_P = 0.05

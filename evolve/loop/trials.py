@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from evolve.figures import percent
 from evolve.gate import guards as gate_guards
 from evolve.gate.guards import GUARD_TRIALS, GuardDecision, carry_over, once_fixed, regression
 from evolve.gate.scores import PairedScores
@@ -21,7 +22,6 @@ from evolve.loop.simplify import (
     shows_no_loss,
     still_not_worse,
 )
-from evolve.rates import percent
 from evolve.records import Json, StageResult, Task
 from evolve.store import Purpose
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from evolve import figures
 from evolve.disk import in_words, replace_file
 from evolve.errors import StoreError
 from evolve.records import Decision, FailureClass, Json
@@ -122,7 +123,7 @@ def _training_sentences(report: Report) -> Iterator[str]:
     yield f"At the start, the frozen model solved {first.solved} of {first.tasks} training tasks."
     tested, accepted = len(report.candidates), report.count(Decision.ACCEPT)
     if tested:
-        yield f"The gate tested {wording.plural(tested, 'change')} of its harness and accepted {accepted}."
+        yield f"The gate tested {figures.count(tested, 'change')} of its harness and accepted {accepted}."
     if last != first:
         yield f"In the last iteration it solved {last.solved} of {last.tasks}."
 
@@ -136,7 +137,7 @@ def _heldout_sentences(report: Report) -> Iterator[str]:
     yield (
         f"On held-out tasks, which the loop never sees, harness {found.name} solved {found.frozen.successes} of "
         f"{found.frozen.n} against {found.base.successes} of {found.base.n} without it: "
-        f"{wording.points(found.gain)} points (95% interval {wording.interval(found.interval)})."
+        f"{figures.points(found.gain)} points (95% interval {figures.interval(found.interval)})."
     )
 
 
@@ -153,9 +154,8 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    shown = (wording.percent, wording.points, wording.interval, wording.count, wording.money, wording.duration)
-    environment.filters |= {
-        each.__name__: each for each in (*shown, wording.decision, diff_lines, stage_marks, findings, flat)
-    }
+    put = (figures.points, figures.interval, figures.grouped, figures.money, figures.duration, figures.moment)
+    shown = (*put, wording.percent, wording.decision, diff_lines, stage_marks, findings, flat)
+    environment.filters |= {each.__name__: each for each in shown}
     environment.filters |= {"figure": _figure}
     return environment

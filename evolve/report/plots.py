@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from evolve.figures import points
 from evolve.records import Decision, FailureClass
 from evolve.report.document import CandidateReport, IterationReport, LookReport, Report, TaskLine
 from evolve.report.drawing import (
@@ -22,7 +23,7 @@ from evolve.report.drawing import (
     draw,
     label,
 )
-from evolve.report.wording import decision, percent, points
+from evolve.report.wording import decision, percent
 
 HALF = (5.4, 3.7)
 MARKS = {Decision.ACCEPT: ("^", GOOD), Decision.REJECT: ("X", BAD), Decision.CANNOT_TELL: ("D", UNSURE)}

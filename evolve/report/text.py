@@ -5,21 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from evolve.figures import NOTHING, count, duration, grouped, interval, moment, money, points
 from evolve.records import FailureClass, Usage
 from evolve.report.document import CandidateReport, IterationReport, LookReport, Report
-from evolve.report.wording import (
-    NOTHING,
-    count,
-    decision,
-    duration,
-    interval,
-    model_name,
-    money,
-    percent,
-    plural,
-    points,
-    warnings,
-)
+from evolve.report.wording import decision, model_name, percent, warnings
 
 WIDEST_CELL = 60
 INDENT = "  "
@@ -45,25 +34,25 @@ def _opening(report: Report) -> list[str]:
     facts = (
         ("model", f"{model_name(report)} ({report.model.kind}, fingerprint {report.model.digest[:12]})"),
         ("status", f"{run.status.value}: {run.reason}" if run.reason else run.status.value),
-        ("started", f"{run.started_at}, {duration(run.wall_s)}"),
+        ("started", f"{moment(run.started_at)}, {duration(run.wall_s)}"),
         ("proposer", run.proposer),
-        ("episodes", f"{count(totals.episodes)}, {plural(totals.errors, 'error')}"),
-        ("requests", f"{count(totals.requests_asked)} asked, {count(totals.requests_reused)} reused"),
+        ("episodes", f"{grouped(totals.episodes)}, {count(totals.errors, 'error')}"),
+        ("requests", f"{grouped(totals.requests_asked)} asked, {grouped(totals.requests_reused)} reused"),
         ("tokens", _tokens(totals.usage)),
         ("isolation", ", ".join(report.isolation.tiers) or "no rule ran"),
         *((("sandbox", ", ".join(report.isolation.proposers)),) if report.isolation.proposers else ()),
         ("error budget", report.budget.sentence),
         *(("A/A control", " ".join(check.reasons)) for check in report.self_checks),
         ("measured with", f"ruler {report.ruler}" if report.ruler else "no ruler on record"),
-        *(("held-out", f"committed to {made.digest} since {made.made_at}") for made in report.commitments),
-        ("guard tasks", f"looked at {plural(report.guard_uses, 'time')}, in all runs of this environment"),
+        *(("held-out", f"committed to {made.digest} since {moment(made.made_at)}") for made in report.commitments),
+        ("guard tasks", f"looked at {count(report.guard_uses, 'time')}, in all runs of this environment"),
     )
     notices = [f"{word}: {sentence}" for word, sentence in warnings(report)]
     return [f"Run {run.run_id} on {run.environment}", *notices, "", *_table(facts, is_cut=False)]
 
 
 def _tokens(usage: Usage) -> str:
-    told = f"{count(usage.prompt_tokens)} prompt, {count(usage.completion_tokens)} completion"
+    told = f"{grouped(usage.prompt_tokens)} prompt, {grouped(usage.completion_tokens)} completion"
     return f"{told}; {money(usage.cost_usd)}"
 
 
@@ -104,13 +93,13 @@ def _candidate(candidate: CandidateReport) -> list[str]:
         ("verdict", told if candidate.effect is not None else decision(candidate.decision)),
         *(("", reason) for reason in candidate.reasons),
         ("stages", "  ".join(f"{stage.stage} {stage.outcome}" for stage in candidate.stages)),
-        ("requests", f"{count(candidate.requests_asked)} asked, {count(candidate.requests_reused)} reused"),
+        ("requests", f"{grouped(candidate.requests_asked)} asked, {grouped(candidate.requests_reused)} reused"),
     ]
     if candidate.divergence is not None:
         seen = candidate.divergence
         told = f"{seen.episodes_diverged} of {seen.episodes} episodes asked something new"
         facts.append(("divergence", f"{told}, {percent(seen.asked_share)} of the requests of a full re-run"))
-        facts.append(("tokens", f"{count(seen.tokens_asked)} asked, {count(seen.tokens_reused)} reused"))
+        facts.append(("tokens", f"{grouped(seen.tokens_asked)} asked, {grouped(seen.tokens_reused)} reused"))
     if candidate.predictions is not None:
         foreseen = candidate.predictions
         share = f"precision {percent(foreseen.fixed_precision)}, recall {percent(foreseen.fixed_recall)}"
@@ -134,7 +123,7 @@ def _units(report: Report) -> list[str]:
         (
             u.unit,
             u.strength.value,
-            *(count(n) for n in (u.firings, u.episodes, u.successes, u.helped, u.hurt, u.faults)),
+            *(grouped(n) for n in (u.firings, u.episodes, u.successes, u.helped, u.hurt, u.faults)),
         )
         for u in report.units
     ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from evolve import rates
+from evolve import figures
+from evolve.figures import NOTHING, count
 from evolve.proposers.sandbox import OUTSIDE, UNPROTECTED
 from evolve.records import Decision, FailureClass
 from evolve.report.document import Report
@@ -15,50 +16,13 @@ CLASS_MEANINGS = {
     FailureClass.TRAJECTORY: "it went round in circles or used up its steps",
     FailureClass.REASONING: "it kept to the rules and was wrong; no harness mends that",
 }
-NOTHING = "–"
 
 
 def percent(share: float | None) -> str:
     """Return a share of 1 as whole percents; small ones keep a digit."""
     if share is None:
         return NOTHING
-    return rates.percent(share, 0 if share == 0 or share >= 0.1 else 1)
-
-
-def points(change: float | None) -> str:
-    """Return a change of score as signed points, 100 points being from all failed to all solved."""
-    return NOTHING if change is None else f"{100 * change:+.1f}"
-
-
-def interval(bounds: tuple[float, float] | None) -> str:
-    """Return an interval of changes in points."""
-    return NOTHING if bounds is None else f"{points(bounds[0])} to {points(bounds[1])}"
-
-
-def count(number: int) -> str:
-    """Return a whole number with thin groups of three digits."""
-    return f"{number:,}".replace(",", "\u202f")
-
-
-def plural(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{count(number)} {noun}" + ("" if number == 1 else "s")
-
-
-def money(cost_usd: float | None) -> str:
-    """Return a cost in US dollars."""
-    return "price not known" if cost_usd is None else f"{cost_usd:.4f} USD"
-
-
-def duration(seconds: float | None) -> str:
-    """Return a time as people say it."""
-    if seconds is None:
-        return "not finished"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes:02d} min"
-    return f"{minutes} min {rest:02d} s" if minutes else f"{seconds:.1f} s"
+    return figures.percent(share, 0 if share == 0 or share >= 0.1 else 1)
 
 
 def decision(word: Decision | None) -> str:
@@ -89,6 +53,6 @@ def warnings(report: Report) -> tuple[tuple[str, str], ...]:
     if UNPROTECTED in report.isolation.proposers:
         found.append(("UNPROTECTED", f"A coding agent ran outside any sandbox. {OUTSIDE}"))
     if report.totals.errors:
-        told = f"{plural(report.totals.errors, 'episode')} could not be played and are scored nowhere."
+        told = f"{count(report.totals.errors, 'episode')} could not be played and are scored nowhere."
         found.append(("INCOMPLETE", told))
     return tuple(found)

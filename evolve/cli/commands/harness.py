@@ -26,7 +26,8 @@ def check(
     Exit code 2 where something is wrong.
     """
     from evolve.cli.codes import USAGE
-    from evolve.cli.output import count, show
+    from evolve.cli.output import show
+    from evolve.figures import count
     from evolve.harness.check import check_folder
 
     findings = check_folder(path)

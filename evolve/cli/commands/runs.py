@@ -14,19 +14,16 @@ group = typer.Typer(help="List runs, or show one.", no_args_is_help=True)
 @group.command("list")
 def list_runs(workspace: InWorkspace = None, as_json: AsJson = False) -> None:
     """List all runs, newest first."""
-    from evolve.cli.output import show, table
+    from evolve.cli.output import show
     from evolve.cli.place import find_place, reading
+    from evolve.cli.run_text import run_row, runs_table
 
-    with reading(find_place(workspace)) as ledger:
+    place = find_place(workspace)
+    with reading(place) as ledger:
         runs = ledger.runs() if ledger else []
-        rows = [
-            (run.run_id, run.environment, run.status, len(ledger.candidates(run.run_id)), run.started_at, run.reason)
-            for run in runs
-            if ledger
-        ]
-    text = table(("RUN", "ENVIRONMENT", "STATUS", "CANDIDATES", "STARTED", "ENDED BECAUSE"), rows)
-    document = {"runs": [run.model_dump(mode="json") for run in runs]}
-    show(document, text if runs else "no runs yet; `evolve run` starts one", as_json=as_json)
+        tested = {run.run_id: len(ledger.candidates(run.run_id)) for run in runs if ledger}
+    rows = [run_row(place.workspace, run) for run in runs]
+    show({"runs": rows}, runs_table(rows, tested) if rows else "no runs yet; `evolve run` starts one", as_json=as_json)
 
 
 @group.command("show")
@@ -45,5 +42,5 @@ def show_run(
 
     place = find_place(workspace)
     with inspecting(place) as ledger:
-        document = run_document(ledger, pick_run(ledger, run_id))
+        document = run_document(place.workspace, ledger, pick_run(ledger, run_id))
     show(document, run_text(place, document), as_json=as_json)
