@@ -70,6 +70,9 @@ ASSUMED = Noise(
 )
 
 
+NO_NOISE = Noise(pair_variance=0.0, pairs=0, source="none: a greedy model repeats itself")
+
+
 def most_episodes(config: Config, train: int, guard: int, *, trials: int, is_greedy: bool) -> int:
     """Return the most episodes that a run can need: each candidate goes through all stages with all trials."""
     confirmed = 0 if is_greedy else CONFIRMATION_TRIALS

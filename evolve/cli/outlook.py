@@ -8,6 +8,7 @@ from pydantic import Field
 
 from evolve.cli.expected import (
     ASSUMED,
+    NO_NOISE,
     Expected,
     Noise,
     Pace,
@@ -16,13 +17,13 @@ from evolve.cli.expected import (
     measured_pace,
     most_episodes,
 )
-from evolve.cli.output import count
 from evolve.cli.place import Place
 from evolve.doctor import budget_warnings, refusals, spent_on_record, warnings
 from evolve.environments.installed import make_environment
 from evolve.errors import EvolveError
+from evolve.figures import count, duration, money
 from evolve.gate.budget import ErrorBudget
-from evolve.gate.plan import plan
+from evolve.gate.plan import plan, plan_greedy
 from evolve.gate.sequential import SequentialPairedTest
 from evolve.models.settings import ModelSettings
 from evolve.records import Json, Record, Split, Usage
@@ -64,18 +65,14 @@ def look_ahead(place: Place, *, wished_gain: float | None = None, resume: str | 
     environment = make_environment(config.environment, config.environments.get(config.environment, {}))
     train, guard = (len(environment.tasks(split)) for split in (Split.TRAIN, Split.GUARD))
     is_greedy = config.model.temperature == 0.0
-    trials = 1 if is_greedy else config.gate.max_trials
-    test = SequentialPairedTest(max_trials=trials)
     alpha = ErrorBudget(config.gate.policy).next_alpha
-    noise, pace = _measured(place)
+    noise, pace = _measured(place, is_greedy=is_greedy)
     spent = spent_on_record(place.workspace, config, place.environ, resume)
-    seen = plan(
-        tasks=train,
-        alpha=alpha,
-        test=test,
-        wished_gain=wished_gain,
-        pair_variance=noise.pair_variance,
-    )
+    if is_greedy:
+        seen = plan_greedy(tasks=train, alpha=alpha, wished_gain=wished_gain)
+    else:
+        test = SequentialPairedTest(max_trials=config.gate.max_trials)
+        seen = plan(tasks=train, alpha=alpha, test=test, wished_gain=wished_gain, pair_variance=noise.pair_variance)
     limit = environment.card.step_limit
     episodes = most_episodes(config, train, guard, trials=seen.max_trials, is_greedy=is_greedy)
     requests = episodes * limit
@@ -110,19 +107,20 @@ def look_ahead(place: Place, *, wished_gain: float | None = None, resume: str | 
     )
 
 
-def _measured(place: Place) -> tuple[Noise, Pace | None]:
+def _measured(place: Place, *, is_greedy: bool) -> tuple[Noise, Pace | None]:
     """Return what is on record of earlier runs; of a ledger that does not read as of none."""
     try:
-        return measured_noise(place), measured_pace(place)
+        return NO_NOISE if is_greedy else measured_noise(place), measured_pace(place)
     except EvolveError:  # a run refuses for it
-        return ASSUMED, None
+        return NO_NOISE if is_greedy else ASSUMED, None
 
 
 def outlook_text(outlook: Outlook) -> str:
     """Return an outlook for people."""
     known = outlook.tokens_per_request is not None
-    tokens = f"{outlook.tokens_at_most:,} tokens" if known else "tokens unknown until a first run has measured them"
-    cost = "cost unknown" if outlook.cost_usd_at_most is None else f"{outlook.cost_usd_at_most:.2f} USD"
+    tokens = (
+        count(outlook.tokens_at_most or 0, "token") if known else "tokens unknown until a first run has measured them"
+    )
     limits = ", ".join(f"{name} {value}" for name, value in outlook.budget.items() if value is not None)
     return "\n".join(
         [
@@ -130,10 +128,10 @@ def outlook_text(outlook: Outlook) -> str:
             f"{count(outlook.iterations, 'iteration')} at most",
             f"  {outlook.train} training and {outlook.guard} guard tasks, {outlook.step_limit} steps each at most",
             f"  {outlook.sentence}",
-            f"  noise (incumbent against itself): {outlook.noise.pair_variance:.3f} per pair, {outlook.noise.source}",
+            f"  noise (incumbent against itself): {_noise_text(outlook.noise)}",
             f"  expected if nothing is accepted: {_expected_text(outlook)}",
-            f"  at most {outlook.episodes_at_most:,} episodes and {outlook.requests_at_most:,} requests, "
-            f"{tokens}, {cost}; reused completions are not asked again",
+            f"  at most {count(outlook.episodes_at_most, 'episode')} and {count(outlook.requests_at_most, 'request')}, "
+            f"{tokens}, {money(outlook.cost_usd_at_most)}; reused completions are not asked again",
             f"  budget: {limits or 'no limit'}{_spent_text(outlook.spent)}",
             *(f"  warning: {warning}" for warning in outlook.warnings),
             *(f"  a run would refuse to begin: {reason}" for reason in outlook.refusals),
@@ -141,23 +139,27 @@ def outlook_text(outlook: Outlook) -> str:
     )
 
 
+def _noise_text(noise: Noise) -> str:
+    return f"{noise.pair_variance:.3f} per pair, {noise.source}" if noise.pair_variance else noise.source
+
+
 def _spent_text(spent: Usage) -> str:
     """Say what a run that would go on has used; nothing for one that has used nothing."""
     tokens = spent.prompt_tokens + spent.completion_tokens
-    cost = "" if spent.cost_usd is None else f" and {spent.cost_usd:.4f} USD"
-    return f"; {tokens:,} tokens{cost} are spent" if tokens else ""
+    cost = "" if spent.cost_usd is None else f" and {money(spent.cost_usd)}"
+    return f"; {count(tokens, 'token')}{cost} are spent" if tokens else ""
 
 
 def _expected_text(outlook: Outlook) -> str:
     expected = outlook.expected
-    parts = [f"{expected.episodes:,} episodes", f"{expected.requests:,} requests"]
+    parts = [count(expected.episodes, "episode"), count(expected.requests, "request")]
     if expected.measured_on is None:
         parts[-1] += f" (at {outlook.step_limit} each: none is on record)"
     else:
-        parts += [f"{expected.tokens or 0:,} tokens", f"{expected.wall_s or 0.0:,.0f} s"]
-        parts += [] if expected.cost_usd is None else [f"{expected.cost_usd:.2f} USD"]
+        parts += [count(expected.tokens or 0, "token"), duration(expected.wall_s or 0.0)]
+        parts += [] if expected.cost_usd is None else [money(expected.cost_usd)]
         parts[-1] += f" (as in run {expected.measured_on})"
-    return f"{', '.join(parts)}; each accepted candidate adds {expected.episodes_per_accept:,} episodes"
+    return f"{', '.join(parts)}; each accepted candidate adds {count(expected.episodes_per_accept, 'episode')}"
 
 
 def _model_name(settings: ModelSettings) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 
+from evolve.figures import percent
 from evolve.gate.boundary import FAR, NODES, Boundary
 from evolve.gate.normal import density, upper_tail
 from evolve.gate.scores import GRID, PairedScores
 from evolve.gate.sequential import FEWEST_TASKS, VOID_LIMIT, SequentialPairedTest
-from evolve.gate.signflip import pair_p
-from evolve.rates import percent
+from evolve.gate.signflip import binomial_midp, pair_p
 
 ASSUMED_VARIANCE = 0.23  # of a pair's difference where 40% of tasks pass at .95, 20% at .05, the rest from .2 to .8
 TARGET_POWER = 0.80
@@ -62,14 +63,27 @@ class Plan:
     trials_if_null: float
     trials_if_smallest_gain: float
     warnings: tuple[str, ...]
+    fewest_wins: tuple[int, ...] = ()
+    """Of a greedy model: the tasks that have to be won where none is lost, where one is, and so on."""
 
     def __str__(self) -> str:
+        if self.fewest_wins:
+            return (
+                f"{self.tasks} training tasks, each played once by an arm, for a greedy model repeats itself: a "
+                f"candidate is accepted at a false-accept rate of {percent(self.alpha, 2)} if it {self._deciding()}."
+            )
         return (
             f"{self.tasks} training tasks, up to {_trials(self.max_trials)} per task and arm: a true gain of "
             f"{100 * self.smallest_gain:.1f} points is found with {TARGET_POWER:.0%} probability at a false-accept "
             f"rate of {percent(self.alpha, 2)}. On average a worthless candidate takes {self.trials_if_null:.1f} "
             f"trials per task and arm, one with that gain {self.trials_if_smallest_gain:.1f}."
         )
+
+    def _deciding(self) -> str:
+        """Say what is enough for an accept; more lost tasks than the training tasks have room for are left out."""
+        first, *more = self.fewest_wins
+        told = f"solves {first} tasks more ({100 * self.smallest_gain:+.1f} points) and breaks none"
+        return ", ".join([told, *(f"or {wins} and breaks {losses}" for losses, wins in enumerate(more, 1))])
 
 
 def _trials(number: int) -> str:
@@ -92,7 +106,7 @@ def plan(
     Args:
         tasks: number of training tasks.
         alpha: false-accept rate of one candidate.
-        test: the sequential test; by default that with all its stages. A greedy model needs `max_trials=1`.
+        test: the sequential test; by default that with all its stages.
         pair_variance: E(d^2) of the incumbent against itself.
         wished_gain: the gain the user hopes for; a warning says if it cannot be seen.
     """
@@ -111,8 +125,38 @@ def plan(
         smallest_gain=smallest,
         trials_if_null=_expected_trials(test, operation(bounds, information, 0.0)),
         trials_if_smallest_gain=_expected_trials(test, operation(bounds, information, drift)),
-        warnings=_warnings(tasks, smallest, wished_gain),
+        warnings=_warnings(
+            tasks, smallest, wished_gain, seen=f"seen with {TARGET_POWER:.0%} probability: add tasks or trials"
+        ),
     )
+
+
+def plan_greedy(*, tasks: int, alpha: float, wished_gain: float | None = None) -> Plan:
+    """Work out which results of a candidate are accepted where both arms are greedy.
+
+    Such an arm repeats itself, so one trial tells all, no noise hides a gain, and what is needed is exact: the
+    wins and losses at which the mid-p of the sign-flip test (`binomial_midp`) is at most alpha. Tasks are taken to be
+    passed or failed. Arguments as for `plan`.
+    """
+    if tasks < 1:
+        raise ValueError(f"{tasks} tasks cannot be planned for")
+    fewest = tuple(_fewest_wins(losses, alpha) for losses in range(3))
+    smallest = fewest[0] / tasks
+    return Plan(
+        tasks=tasks,
+        max_trials=1,
+        alpha=alpha,
+        pair_variance=0.0,
+        smallest_gain=smallest,
+        trials_if_null=1.0,
+        trials_if_smallest_gain=1.0,
+        warnings=_warnings(tasks, smallest, wished_gain),
+        fewest_wins=tuple(wins for losses, wins in enumerate(fewest) if wins + losses <= tasks) or fewest[:1],
+    )
+
+
+def _fewest_wins(losses: int, alpha: float) -> int:
+    return next(wins for wins in count(losses) if binomial_midp(wins, losses) <= alpha)
 
 
 def _drift_for(bounds: Boundary, information: tuple[float, ...], power: float) -> float:
@@ -131,7 +175,9 @@ def _expected_trials(test: SequentialPairedTest, how: Operation) -> float:
     return float(np.dot(how.reached, steps))
 
 
-def _warnings(tasks: int, smallest: float, wished: float | None) -> tuple[str, ...]:
+def _warnings(
+    tasks: int, smallest: float, wished: float | None, *, seen: str = "accepted: add tasks"
+) -> tuple[str, ...]:
     warnings = []
     if tasks < FEWEST_TASKS:
         warnings.append(f"With {tasks} training tasks (fewer than {FEWEST_TASKS}) nothing is accepted automatically.")
@@ -140,7 +186,7 @@ def _warnings(tasks: int, smallest: float, wished: float | None) -> tuple[str, .
     if wished is not None and wished < smallest:
         warnings.append(
             f"A gain of {100 * wished:.1f} points is wished for, but only {100 * smallest:.1f} points and more are "
-            f"seen with {TARGET_POWER:.0%} probability: add tasks or trials."
+            f"{seen}."
         )
     return tuple(warnings)
 

@@ -207,7 +207,7 @@ def test_a_plan_says_what_a_run_would_refuse_for(evolve, workspace, command):
         assert words in line
     assert evolve("run", *wrong).err.removeprefix("evolve: ").strip() in told[0]
     assert "model not named yet (kind openai)" in ended.out
-    assert "up to 1 trial per task and arm" in ended.out
+    assert "each played once by an arm" in ended.out
     assert evolve(*command, *wrong, "--json").document["refusals"] == [line.split(": ", 1)[1] for line in told]
 
 

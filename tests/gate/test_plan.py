@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evolve.gate.boundary import boundary, rising
-from evolve.gate.plan import operation, plan, self_check
+from evolve.gate.plan import operation, plan, plan_greedy, self_check
 from evolve.gate.scores import PairedScores, TaskScores, table
 from evolve.gate.sequential import SequentialPairedTest
 from evolve.gate.simulate import pass_rates, table_of, tape
@@ -94,3 +94,31 @@ def test_controls_pass_as_often_as_they_should() -> None:
     """Of 200 controls at most 1% + 3 sigma fail."""
     failed = sum(not self_check(control(0.0, seed=seed)).is_passed for seed in range(200))
     assert failed <= 200 * 0.01 + 3 * np.sqrt(200 * 0.01 * 0.99)
+
+
+@pytest.mark.parametrize(("alpha", "fewest"), [(0.005, (7, 10, 12)), (0.05, (4, 6, 8))])
+def test_a_greedy_plan_names_the_results_that_the_gate_accepts(alpha: float, fewest: tuple[int, ...]) -> None:
+    """What the plan says is enough is accepted by the test itself, and one task less is not."""
+    planned = plan_greedy(tasks=40, alpha=alpha, wished_gain=0.02)
+    assert planned.fewest_wins == fewest
+    assert planned.smallest_gain == fewest[0] / 40
+    assert f"solves {fewest[0]} tasks more (+{2.5 * fewest[0]:.1f} points) and breaks none" in str(planned)
+    assert f"or {fewest[2]} and breaks 2" in str(planned)
+    assert "is wished for" in planned.warnings[0]
+    for losses, wins in enumerate(fewest):
+        assert verdict_on(wins, losses, alpha) == "accept"
+        assert verdict_on(wins - 1, losses, alpha) != "accept"
+
+
+def test_a_greedy_plan_without_room_says_so() -> None:
+    """Where there are fewer tasks than have to be won, nothing can be accepted, and a warning says it."""
+    planned = plan_greedy(tasks=5, alpha=0.005)
+    assert planned.fewest_wins == (7,)
+    assert "Not even a gain from none to all solved" in " ".join(planned.warnings)
+
+
+def verdict_on(wins: int, losses: int, alpha: float) -> str:
+    same = 40 - wins - losses
+    arms = [(0.0, 1.0)] * wins + [(1.0, 0.0)] * losses + [(0.0, 0.0)] * same
+    scores = table([TaskScores(f"t{i}", f"f{i}", "train", (one,), (other,)) for i, (one, other) in enumerate(arms)])
+    return SequentialPairedTest(max_trials=1).decide(scores, 0, alpha).outcome
