@@ -9,6 +9,7 @@ from evolve.cli.output import table
 from evolve.cli.place import Place
 from evolve.figures import count, grouped, interval, moment, money, points
 from evolve.lock import is_held
+from evolve.loop.beginning import FREE_TO_CHANGE
 from evolve.loop.on_record import budget_after, whole_divergence
 from evolve.records import Json, Verdict
 from evolve.store import CandidateEntry, Review, RunEntry, RunStatus
@@ -178,5 +179,5 @@ def _next(place: Place, document: Json) -> list[str]:
         return ["", f"Next: `{place.then('review')}` shows each accepted candidate and its evidence."]
     if document["status"] != RunStatus.DONE:
         go_on = f"`{place.then('run', '--resume', document['run_id'])}` goes on as it was told"
-        return ["", f"Next: {go_on}; what is told now, a larger budget for one, outranks that."]
+        return ["", f"Next: {go_on}; {', '.join(FREE_TO_CHANGE)} may be told anew, all else asks for a new run."]
     return []

@@ -77,6 +77,11 @@ class AgentRow(Record):
         default=(), description="goes behind argv[0] inside a sandbox, such as what switches the agent's own one off"
     )
     open_argv: tuple[str, ...] = Field(default=(), description="goes behind argv[0] where there is no sandbox")
+    failure: tuple[str, ...] = Field(
+        default=(),
+        description="dotted paths to its own words for a failure in its JSON events: of an event the first that is "
+        "there, of the events the last that has one",
+    )
     usage: UsageRow | None = None
 
     @field_validator("hosts")
@@ -145,24 +150,31 @@ def find_row(name: str, more: str = "") -> AgentRow:
     return rows[name]
 
 
-class UsageReader:
-    """Collects usage from the lines that an agent prints; lines that are no JSON event are passed over."""
+class EventReader:
+    """Collects what a row wants to know from the lines that an agent prints; what is no JSON event is passed over.
 
-    def __init__(self, row: UsageRow | None) -> None:
+    `usage` is what it used so far; `failure` its last own words for a failure, empty where it had none.
+    """
+
+    def __init__(self, row: AgentRow) -> None:
         self._row = row
         self.usage = Usage()
+        self.failure = ""
 
     def read(self, line: bytes) -> None:
         """Take one line of output into account."""
-        if self._row is None or not line.lstrip().startswith(b"{"):
+        if not line.lstrip().startswith(b"{"):
             return
         try:
             event = orjson.loads(line)
         except orjson.JSONDecodeError:
             return
-        if all(_at(event, path) == value for path, value in self._row.event.items()):
-            found = _usage(event, self._row)
-            self.usage = found if self._row.mode == "last" else self.usage + found
+        told = (_at(event, path) for path in self._row.failure)
+        self.failure = next((words for words in told if isinstance(words, str) and words), self.failure)
+        usage = self._row.usage
+        if usage and all(_at(event, path) == value for path, value in usage.event.items()):
+            found = _usage(event, usage)
+            self.usage = found if usage.mode == "last" else self.usage + found
 
 
 def _usage(event: Any, row: UsageRow) -> Usage:

@@ -13,14 +13,15 @@ from pathlib import Path
 
 from evolve.errors import ProposerError, UserError
 from evolve.prompts import render
-from evolve.proposers.agents import AgentRow, UsageReader
-from evolve.proposers.headless import Finished, run_headless
+from evolve.proposers.agents import AgentRow, EventReader
+from evolve.proposers.headless import Finished, run_headless, shortened
 from evolve.proposers.proposal_file import fingerprint, read_proposal
 from evolve.proposers.sandbox import UNPROTECTED, Enclosure
 from evolve.proposers.sandbox.installed import canonical
 from evolve.proposers.transcript import new_transcript
 from evolve.protocols import Assignment, Proposed
 from evolve.repository import start_throwaway_history
+from evolve.secrets import remove_secrets
 
 CHECK_COMMAND = "evolve harness check ."
 PASSED_ON = frozenset(
@@ -93,26 +94,26 @@ class CommandProposer:
         argv = self._command(assignment)
         start_throwaway_history(assignment.workspace)
         before = fingerprint(assignment.workspace)
-        usage = UsageReader(self._row.usage)
+        events = EventReader(self._row)
         transcript = new_transcript(self._transcripts, assignment, self._row.name, ".log")
         try:
-            finished, trouble = await self._run(argv, assignment, transcript, usage)
+            finished, trouble = await self._run(argv, assignment, transcript, events)
         except OSError as error:
             raise ProposerError(f"{self._row.title} cannot be started: {error}") from error
-        self._refuse_failure(finished, assignment, transcript, trouble)
+        self._refuse_failure(finished, events.failure, assignment, transcript, trouble)
         changed = fingerprint(assignment.workspace) != before
         proposal = read_proposal(assignment.workspace) if changed else None
-        return Proposed(proposal, usage=usage.usage, transcript=transcript, sandbox=self.sandbox)
+        return Proposed(proposal, usage=events.usage, transcript=transcript, sandbox=self.sandbox)
 
     async def _run(
-        self, argv: list[str], assignment: Assignment, transcript: Path, usage: UsageReader
+        self, argv: list[str], assignment: Assignment, transcript: Path, events: EventReader
     ) -> tuple[Finished, str]:
         """Run the agent, in its room where there is one; return also whom it did not reach, in words."""
         environ = self._agent_environ()
         if self._enclosure is None:
-            return await self._run_headless(argv, assignment, transcript, usage, environ), ""
+            return await self._run_headless(argv, assignment, transcript, events, environ), ""
         async with self._enclosure.enter(self._row, argv[0], assignment, environ) as room:
-            finished = await self._run_headless(room.command(argv), assignment, transcript, usage, room.environ)
+            finished = await self._run_headless(room.command(argv), assignment, transcript, events, room.environ)
             return finished, room.trouble()
 
     async def _run_headless(
@@ -120,7 +121,7 @@ class CommandProposer:
         argv: list[str],
         assignment: Assignment,
         transcript: Path,
-        usage: UsageReader,
+        events: EventReader,
         environ: Mapping[str, str],
     ) -> Finished:
         return await run_headless(
@@ -129,10 +130,13 @@ class CommandProposer:
             environ=environ,
             timeout_s=assignment.timeout_s,
             transcript=transcript,
-            secrets=[self._environ[name] for name in self._row.keys if self._environ.get(name)],
-            on_line=usage.read,
+            secrets=self._secrets(),
+            on_line=events.read,
             title=f"{self._row.title}, sandbox: {self.sandbox}",
         )
+
+    def _secrets(self) -> list[str]:
+        return [self._environ[name] for name in self._row.keys if self._environ.get(name)]
 
     def _command(self, assignment: Assignment) -> list[str]:
         program = self.find_program()
@@ -158,14 +162,18 @@ class CommandProposer:
         kept = {name: value for name, value in self._environ.items() if name in names}
         return {**kept, **self._row.set_variables, "PATH": self._search_path()}
 
-    def _refuse_failure(self, finished: Finished, assignment: Assignment, transcript: Path, trouble: str) -> None:
+    def _refuse_failure(
+        self, finished: Finished, failure: str, assignment: Assignment, transcript: Path, trouble: str
+    ) -> None:
+        """Refuse what an agent left that did not come to its end, in its own words where it had some."""
         kept_from = f"; {trouble}" if trouble else ""
+        words = shortened(remove_secrets(failure, self._secrets()))
         if finished.is_timeout:
-            raise ProposerError(
-                f"{self._row.title} was stopped after {assignment.timeout_s:g} s{kept_from}; see {transcript}"
-            )
+            last_error = f"; its last error: {words}" if words else ""
+            stopped = f"{self._row.title} was stopped after {assignment.timeout_s:g} s"
+            raise ProposerError(f"{stopped}{last_error}{kept_from}; see {transcript}")
         if finished.exit_code != 0:
-            said = f": {finished.last_line}" if finished.last_line else ""
+            said = f": {words or finished.last_line}" if words or finished.last_line else ""
             raise ProposerError(
                 f"{self._row.title} ended with exit code {finished.exit_code}{said}{kept_from}; see {transcript}"
             )

@@ -35,6 +35,11 @@ class Finished:
     last_line: str
 
 
+def shortened(text: str) -> str:
+    """Return a program's words as one line that fits into a message."""
+    return " ".join(text.split())[:_LAST_LINE]
+
+
 async def run_headless(
     argv: Sequence[str],
     *,
@@ -213,6 +218,6 @@ class _Transcript:
             return
         clean = self._clean(text)
         lines = [line.strip() for line in clean.split("\n") if line.strip()]
-        self.last_line = lines[-1][:_LAST_LINE] if lines else self.last_line
+        self.last_line = shortened(lines[-1]) if lines else self.last_line
         self._log.write(clean[: self._room])
         self._room -= len(clean[: self._room])

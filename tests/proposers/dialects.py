@@ -55,10 +55,13 @@ class Endpoint:
 
 
 @contextmanager
-def scripted_endpoint(deeds: list[Deed]) -> Iterator[Endpoint]:
-    """Serve the script: deed after deed, each when the result of the one before came back, then words."""
+def scripted_endpoint(deeds: list[Deed], *, refusal: str = "") -> Iterator[Endpoint]:
+    """Serve the script: deed after deed, each when the result of the one before came back, then words.
+
+    With a `refusal` every credential is refused in these words.
+    """
     endpoint = Endpoint()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(endpoint, deeds))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(endpoint, deeds, refusal))
     endpoint.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -70,7 +73,7 @@ def scripted_endpoint(deeds: list[Deed]) -> Iterator[Endpoint]:
         thread.join()
 
 
-def _handler(endpoint: Endpoint, deeds: list[Deed]) -> type[BaseHTTPRequestHandler]:
+def _handler(endpoint: Endpoint, deeds: list[Deed], refusal: str) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -86,6 +89,9 @@ def _handler(endpoint: Endpoint, deeds: list[Deed]) -> type[BaseHTTPRequestHandl
                 endpoint.credentials |= {self.headers[header]} if self.headers[header] else set()
             if body.get("tools"):
                 endpoint.asked.append(body)
+            if refusal:
+                error = {"type": "error", "error": {"type": "authentication_error", "message": refusal}}
+                return self._say(401, "application/json", json.dumps(error).encode())
             if not self.path.startswith("/"):  # llama.cpp, for one, knows no other form
                 return self._say(404, "application/json", b"{}")
             dialect = next(made for path, made in DIALECTS.items() if path in self.path)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evolve.errors import ConfigError
-from evolve.proposers.agents import UsageReader, find_row, read_rows, shipped_rows
+from evolve.proposers.agents import EventReader, find_row, read_rows, shipped_rows
 from evolve.records import Usage
 
 DOCS = Path(__file__).parents[2] / "docs" / "proposers.md"
@@ -91,10 +91,36 @@ OPENCODE = {"input": 25, "output": 3, "reasoning": 1, "cache": {"read": 20, "wri
 )
 def test_usage_is_normalised(name: str, events: list[dict[str, Any]], usage: Usage) -> None:
     """Three agents count differently; one record comes out. Other output is passed over."""
-    reader = UsageReader(find_row(name).usage)
+    reader = EventReader(find_row(name))
     for line in ("Reading prompt", "{broken", "[1]", *map(json.dumps, events)):
         reader.read(line.encode())
     assert reader.usage == usage
+
+
+@pytest.mark.parametrize(
+    ("name", "events", "words"),
+    [
+        (
+            "codex",
+            [{"type": "error", "message": "Reconnecting... 1/5"}, {"error": {"message": "status 401"}}],
+            "status 401",
+        ),
+        (
+            "claude",
+            [{"type": "system", "error": "rate_limit"}, {"type": "result", "result": "Key refused"}],
+            "Key refused",
+        ),
+        ("opencode", [{"type": "error", "error": {"name": "APIError", "data": {"message": "no credit"}}}], "no credit"),
+        ("opencode", [{"type": "error", "error": {"name": "UnknownError", "data": {}}}], "UnknownError"),
+        ("codex", [{"item": {"type": "error", "message": "not the last word"}}, {"message": 3}], ""),
+    ],
+)
+def test_an_agents_own_words_for_its_failure_are_found(name: str, events: list[dict[str, Any]], words: str) -> None:
+    """Each tells it elsewhere in its events; the last event that has words counts."""
+    reader = EventReader(find_row(name))
+    for line in ("Reading prompt", "{broken", *map(json.dumps, events)):
+        reader.read(line.encode())
+    assert reader.failure == words
 
 
 def test_own_rows_outrank_the_shipped_ones(tmp_path: Path) -> None:

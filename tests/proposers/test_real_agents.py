@@ -9,11 +9,13 @@ import asyncio
 import json
 import os
 import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from proposers.dialects import COMPLETION_TOKENS, PROMPT_TOKENS, read, run, scripted_endpoint, write
 
+from evolve.errors import ProposerError
 from evolve.proposers.agents import AgentRow, shipped_rows
 from evolve.proposers.command import CommandProposer
 from evolve.proposers.sandbox import Enclosure, choose_sandbox
@@ -60,37 +62,55 @@ def settings(name: str, url: str, home: Path) -> tuple[dict[str, str], str]:
     return {"OPENCODE_CONFIG_CONTENT": json.dumps({"provider": {"own": provider}})}, "own/scripted"
 
 
+@dataclass(frozen=True)
+class Desk:
+    """Where an agent works: what it is assigned, and the folders around it."""
+
+    assignment: Assignment
+    home: Path
+    scratch: Path
+    transcripts: Path
+
+    @property
+    def workspace(self) -> Path:
+        return self.assignment.workspace
+
+    def proposer(self, row: AgentRow, url: str, enclosure: Enclosure | None = None) -> CommandProposer:
+        """Return what runs the agent with a model at this address."""
+        variables, model = settings(row.name, url, self.home)
+        environ = {"PATH": os.environ["PATH"], "HOME": str(self.home), "TMPDIR": str(self.scratch), **variables}
+        return CommandProposer(row, environ=environ, transcripts=self.transcripts, model=model, enclosure=enclosure)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    workspace, evidence, home, scratch = (tmp_path / name for name in ("workspace", "evidence", "home", "scratch"))
+    for folder in (workspace, evidence, home, scratch):  # not /tmp itself as a scratch: Codex wants no home in there
+        folder.mkdir()
+    (workspace / "harness.toml").write_text('schema_version = 1\nenvironment = "household"\n')
+    (evidence / "brief.md").write_text(BRIEF)
+    assignment = Assignment("household", 1, workspace, evidence, timeout_s=120)
+    return Desk(assignment, home, scratch, tmp_path / "transcripts")
+
+
 @pytest.mark.parametrize("is_shut_in", [True, False], ids=["in-the-sandbox", "outside"])
-def test_an_agent_reads_the_brief_edits_checks_and_proposes(row: AgentRow, is_shut_in: bool, tmp_path: Path) -> None:
+def test_an_agent_reads_the_brief_edits_checks_and_proposes(row: AgentRow, is_shut_in: bool, desk: Desk) -> None:
     """Its row works: model reached, key handed on, evidence read, edit and proposal made, check run, usage counted."""
     found = choose_sandbox("auto")
     if is_shut_in and found.sandbox is None:
         pytest.skip(f"no sandbox holds here: {found.reason}")
-    workspace, evidence, home = (tmp_path / name for name in ("workspace", "evidence", "home"))
-    scratch = tmp_path / "scratch"  # not /tmp itself: Codex wants no home in there
-    for folder in (workspace, evidence, home, scratch):
-        folder.mkdir()
-    (workspace / "harness.toml").write_text('schema_version = 1\nenvironment = "household"\n')
-    (evidence / "brief.md").write_text(BRIEF)
     deeds = [
-        read(str(evidence / "brief.md")),
-        write(str(workspace / "contract.toml"), NOTE),
+        read(str(desk.assignment.evidence / "brief.md")),
+        write(str(desk.workspace / "contract.toml"), NOTE),
         run("evolve harness check ."),
-        write(str(workspace / "proposal.json"), json.dumps(PROPOSAL)),
+        write(str(desk.workspace / "proposal.json"), json.dumps(PROPOSAL)),
     ]
+    enclosure = Enclosure(found.sandbox, hidden=(desk.home,)) if is_shut_in and found.sandbox else None
     with scripted_endpoint(deeds) as endpoint:
-        variables, model = settings(row.name, endpoint.url, home)
-        proposer = CommandProposer(
-            row,
-            environ={"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(scratch), **variables},
-            transcripts=tmp_path / "transcripts",
-            model=model,
-            enclosure=Enclosure(found.sandbox, hidden=(home,)) if is_shut_in and found.sandbox else None,
-        )
-        proposed = asyncio.run(proposer.propose(Assignment("household", 1, workspace, evidence, timeout_s=120)))
+        proposed = asyncio.run(desk.proposer(row, endpoint.url, enclosure).propose(desk.assignment))
     assert proposed.proposal is not None
     assert proposed.proposal.hypothesis == PROPOSAL["hypothesis"]
-    assert (workspace / "contract.toml").read_text().strip() == NOTE.strip()
+    assert (desk.workspace / "contract.toml").read_text().strip() == NOTE.strip()
     assert endpoint.credentials in ({KEY}, {f"Bearer {KEY}"})
     last = json.dumps(endpoint.asked[-1])
     assert BRIEF.strip() in last
@@ -100,3 +120,18 @@ def test_an_agent_reads_the_brief_edits_checks_and_proposes(row: AgentRow, is_sh
     assert proposed.sandbox == ("bubblewrap" if is_shut_in else "none")
     assert proposed.transcript is not None
     assert KEY not in proposed.transcript.read_text()
+
+
+FAILURES = {
+    "codex": r"Codex CLI ended with exit code 1: unexpected status 401 Unauthorized: the key is not known",
+    "claude": r"Claude Code was stopped after 8 s; its last error: authentication_failed",  # it tries for minutes
+    "opencode": r"OpenCode ended with exit code 1: the key is not known",
+}
+
+
+def test_an_agent_whose_key_is_refused_is_quoted(row: AgentRow, desk: Desk) -> None:
+    """The error says why, in the agent's own words."""
+    assignment = replace(desk.assignment, timeout_s=8 if row.name == "claude" else 60)
+    refusing = scripted_endpoint([], refusal="the key is not known")
+    with refusing as endpoint, pytest.raises(ProposerError, match=FAILURES[row.name]):
+        asyncio.run(desk.proposer(row, endpoint.url).propose(assignment))

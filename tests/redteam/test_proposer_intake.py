@@ -19,7 +19,7 @@ from evolve.errors import ProposerError, RepositoryError
 from evolve.gate.leak import TaskCorpus, find_leaks
 from evolve.harness.check import check_files
 from evolve.models.scripted import ScriptedModel, reply_call
-from evolve.proposers.agents import AgentRow, UsageReader, UsageRow
+from evolve.proposers.agents import AgentRow, EventReader, UsageRow
 from evolve.proposers.command import CommandProposer
 from evolve.proposers.openai import OpenAIProposer
 from evolve.proposers.proposal_file import fingerprint, read_proposal
@@ -274,7 +274,8 @@ EVENT = UsageRow(
 @case("24.account")
 def test_an_absurd_account_is_not_counted(tmp_path: Path) -> None:
     """Negative, endless and logical amounts leave the sums as they are; plain ones are added."""
-    reader = UsageReader(EVENT)
+    row = AgentRow(name="bad", title="Bad", program="bad", install="do not", argv=("run",), usage=EVENT)
+    reader = EventReader(row)
     absurd = [-1, -1e300, 1e300, 10**40, True, "9", None, [5]]
     for amount in absurd:
         reader.read(json.dumps({"type": "end", "in": amount, "out": amount, "usd": amount}).encode())
