@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from postgresql import PostgreSQL, running_postgresql, why_not
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job in the background, whose children ignore it too
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -26,3 +27,18 @@ def benchmark_data() -> Callable[[str], Path]:
         return found
 
     return folder
+
+
+@pytest.fixture(scope="session")
+def _postgresql() -> Iterator[PostgreSQL]:
+    pytest.importorskip("psycopg", reason="the extra postgresql is not installed")
+    if reason := why_not():
+        pytest.skip(reason)
+    with running_postgresql() as server:
+        yield server
+
+
+@pytest.fixture
+def postgresql_url(_postgresql: PostgreSQL) -> str:
+    """Return the URL of a new database."""
+    return _postgresql.new_database()
