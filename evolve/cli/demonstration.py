@@ -82,8 +82,8 @@ def demo_text(document: DemoDocument) -> str:
             "",
             source,
             f"Workspace {document.workspace}: try `evolve candidates list`, `evolve traces list`, `git log` there "
-            "(make keeps evolve in .venv/bin). What plays or freezes there needs the demo's settings: "
-            f"--config {settings_file('service_desk')}.",
+            "(make keeps evolve in .venv/bin). What plays or freezes there needs the demo's settings, "
+            f"--config {settings_file('service_desk')}, and a live model where it asks what nobody recorded.",
             *(f"Report {name}: {result.report_html}" for name, result in document.environments.items()),
             f"{document.wall_s:.0f} s. Live, with pip install 'evolve-harness[local]': "
             "`evolve demo --live --model FILE.gguf`.",

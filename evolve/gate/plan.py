@@ -70,7 +70,8 @@ class Plan:
         if self.fewest_wins:
             return (
                 f"{self.tasks} training tasks, each played once by an arm, for a greedy model repeats itself: a "
-                f"candidate is accepted at a false-accept rate of {percent(self.alpha, 2)} if it {self._deciding()}."
+                f"candidate passes the paired test, at a false-accept rate of {percent(self.alpha, 2)}, if it "
+                f"{self._deciding()}."
             )
         return (
             f"{self.tasks} training tasks, up to {_trials(self.max_trials)} per task and arm: a true gain of "

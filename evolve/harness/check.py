@@ -15,11 +15,20 @@ PROPOSAL_FILE = "proposal.json"
 
 def check_folder(folder: Path) -> list[str]:
     """Return what is wrong with a harness folder, one finding a line; a proposal.json beside it is passed over."""
+    if elsewhere := _harnesses_below(folder):
+        return [f"{folder} is no harness folder, it has no harness.toml; check {' or '.join(map(str, elsewhere))}"]
     try:
         files = read_folder(folder)
     except HarnessError as error:
         return [str(error)]
     return check_files({path: content for path, content in files.items() if path != PROPOSAL_FILE})
+
+
+def _harnesses_below(folder: Path) -> list[Path]:
+    """Return the harness folders within a folder that is none: that of a workspace, or of all its harnesses."""
+    if (folder / "harness.toml").exists():
+        return []
+    return sorted(file.parent for shape in ("*", "*/*") for file in folder.glob(f"{shape}/harness.toml"))
 
 
 def check_files(files: Mapping[str, bytes]) -> list[str]:

@@ -214,6 +214,18 @@ def test_harness_check_ends_with_2_and_lists_the_findings(evolve, workspace):
     assert evolve("harness", "check", workspace / "missing").code == 2
 
 
+@pytest.mark.parametrize("above", ["", "harness_artifacts"])
+def test_harness_check_of_a_folder_too_high_names_those_below(evolve, workspace, above):
+    """A workspace, or the folder of all harnesses, is none itself; what to check instead is said."""
+    ended = evolve("harness", "check", workspace / above, "--json")
+    assert ended.code == 2
+    (finding,) = ended.document["findings"]
+    assert "has no harness.toml" in finding
+    assert finding.endswith(
+        f"check {workspace}/harness_artifacts/household or {workspace}/harness_artifacts/service_desk"
+    )
+
+
 @pytest.mark.parametrize("command", [("run",), ("freeze", "household", "--name", "v1")])
 def test_dirty_harness_is_refused_and_kept(evolve, workspace, command):
     """Uncommitted changes in the harness end a run and a freeze with 2, and stay."""
