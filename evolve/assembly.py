@@ -94,7 +94,7 @@ def make_rollout(bench: Bench, config: Config, keeper: Keeper, *, progress: Prog
     """Make what plays episodes and gives them to a keeper, within the bounds that a configuration sets."""
     settings = config.rollout
     limits = RolloutLimits(
-        concurrency=settings.concurrency,
+        concurrency=config.concurrency,
         episode_timeout_s=settings.episode_timeout_s,
         retries=settings.retries,
         error_share=settings.error_share,

@@ -270,10 +270,19 @@ def test_the_digest_covers_every_value() -> None:
 def test_every_value_can_be_shown_and_given_back() -> None:
     """The flat form names each value by its dotted key."""
     flat = flat_values(load_config(None).config)
-    assert flat["rollout.concurrency"] == 8
+    assert flat["rollout.retries"] == 2
     assert flat["model.kind"] == "openai"
     again = load_config(None, flags={key: value for key, value in flat.items() if value is not None})
     assert again.config == load_config(None).config
+
+
+LOCAL, THREE = "model.kind=local", "rollout.concurrency=3"
+
+
+@pytest.mark.parametrize(("told", "at_once"), [((), 8), ((LOCAL,), 1), ((LOCAL, THREE), 3), ((THREE,), 3)])
+def test_a_local_model_plays_one_episode_at_a_time_unless_it_is_told(told: tuple[str, ...], at_once: int) -> None:
+    """It answers one request after the other, and reads a prompt anew where another episode came in between."""
+    assert load_config(None, assignments=told).config.concurrency == at_once
 
 
 def test_options_of_an_environment_reach_it() -> None:

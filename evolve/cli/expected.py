@@ -99,7 +99,7 @@ def expect(config: Config, plan: Plan, guard: int, *, is_greedy: bool, pace: Pac
         requests=round(requests),
         tokens=None if pace is None or asked is None else round(asked * pace.tokens_per_request),
         cost_usd=None if pace is None or asked is None else pace.cost_usd(config.model.price, asked),
-        wall_s=None if pace is None else round(episodes * pace.wall_s_per_episode / config.rollout.concurrency, 1),
+        wall_s=None if pace is None else round(episodes * pace.wall_s_per_episode / config.concurrency, 1),
         measured_on=None if pace is None else pace.run_id,
     )
 

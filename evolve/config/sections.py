@@ -16,6 +16,10 @@ LEDGER_KINDS = {"sqlite": "sqlite:///FILE", "postgresql": "postgresql://USER@HOS
 """Databases that can hold a ledger, and how their URLs look."""
 
 
+MANY_AT_ONCE = 8
+"""Episodes at once with an endpoint that takes several requests."""
+
+
 class Section(BaseModel):
     """Base of configuration sections: immutable; unknown keys, infinite numbers and NaN are refused."""
 
@@ -25,7 +29,12 @@ class Section(BaseModel):
 class RolloutSettings(Section):
     """How episodes are produced."""
 
-    concurrency: int = Field(default=8, ge=1, le=1000, description="episodes at once")
+    concurrency: int | None = Field(
+        default=None,
+        ge=1,
+        le=1000,
+        description="episodes at once; not set: 8, and 1 with a local model, which answers one request after the other",
+    )
     episode_timeout_s: float = Field(
         default=900.0, gt=0, description="seconds for one episode; more is an error, not a failure"
     )
@@ -128,6 +137,15 @@ class Config(Section):
     evaluation: EvaluationSettings = EvaluationSettings()
     budget: BudgetSettings = BudgetSettings()
     ledger: LedgerSettings = LedgerSettings()
+
+    @property
+    def concurrency(self) -> int:
+        """How many episodes are played at once.
+
+        A local model reads a prompt anew where another episode was served in between, and answers one request at a
+        time: a second episode would only slow the first one down.
+        """
+        return self.rollout.concurrency or (1 if self.model.kind == "local" else MANY_AT_ONCE)
 
     @property
     def digest(self) -> str:
