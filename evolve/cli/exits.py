@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from typing import Any, TextIO, cast
 
@@ -72,7 +72,10 @@ def _show_error(code: int, said: str) -> None:
 
 
 class _Watched:
-    """Standard output that knows whether something of a result stands on it."""
+    """Standard output that knows whether something of a result stands on it.
+
+    A reader who has seen enough, such as `head`, is no error: the command ends there, with 0.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -81,7 +84,22 @@ class _Watched:
     def write(self, text: str) -> int:
         """Write."""
         self.is_begun = self.is_begun or bool(text)
-        return self._stream.write(text)
+        with self._ending():
+            return self._stream.write(text)
+
+    def flush(self) -> None:
+        """Write what is held back."""
+        with self._ending():
+            self._stream.flush()
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            # nothing more is written, not even what the interpreter flushes at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+            raise SystemExit(DONE) from None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

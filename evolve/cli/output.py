@@ -73,15 +73,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _write(text: str) -> None:
-    """Write to standard output; a reader who has seen enough is no error, a result that nobody can see is one."""
+    """Write to standard output; a result that nobody can see is an error."""
     if sys.stdout is None:  # closed before evolve began
         raise InfrastructureError("standard output is closed, so nothing can be shown; open it, or send it to a file")
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        # nothing more is written, not even what the interpreter flushes at its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(0) from None
+    print(text, flush=True)
 
 
 def _cell(value: object) -> str:

@@ -89,6 +89,7 @@ def require_startable(workspace: Workspace, config: Config, environ: Mapping[str
     """
     require_ready(config, environ)
     require_proposer(workspace, config, environ)
+    require_way_out(workspace, config, environ)
     if is_new:
         require_harness(workspace, config.environment)
 
@@ -126,3 +127,14 @@ def require_proposer(workspace: Workspace, config: Config, environ: Mapping[str,
     proposer = create_proposer(workspace, config, environ=environ, replay=str, canaries=Canaries({}))
     if isinstance(proposer, CommandProposer):
         proposer.find_program()
+
+
+def require_way_out(workspace: Workspace, config: Config, environ: Mapping[str, str]) -> None:
+    """Refuse a coding agent that could not be let out of its sandbox to its model.
+
+    Raises:
+        UserError: names the address that is none, or the proxy that is not spoken to.
+    """
+    proposer = create_proposer(workspace, config, environ=environ, replay=str, canaries=Canaries({}))
+    if isinstance(proposer, CommandProposer):
+        proposer.require_way_out()

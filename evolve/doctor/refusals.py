@@ -17,6 +17,7 @@ from evolve.doctor.ready import (
     require_no_secret,
     require_price,
     require_proposer,
+    require_way_out,
 )
 from evolve.environments.installed import make_environment
 from evolve.errors import EvolveError
@@ -98,6 +99,8 @@ def _of_proposer(workspace: Workspace, config: Config, environ: Mapping[str, str
     require = partial(require_proposer, workspace, environ=environ)
     yield _Check(about, partial(require, config=outside), "see [proposer] in evolve.toml")
     yield _Check("proposer sandbox", partial(require, config=config), MEND)
+    mend = "mend or unset it"
+    yield _Check(about, partial(require_way_out, workspace, config, environ), mend)
 
 
 def _of_workspace(workspace: Workspace, config: Config, resume: str | None) -> Iterator[_Check]:

@@ -84,6 +84,15 @@ class CommandProposer:
             )
         return canonical(Path(found))
 
+    def require_way_out(self) -> None:
+        """Refuse settings with which no agent could be let out to its model.
+
+        Raises:
+            ConfigError: an address in them is none, or the user's own proxy is one that is not spoken to.
+        """
+        if self._enclosure:
+            self._enclosure.gateway(self._row, self._agent_environ())
+
     async def propose(self, assignment: Assignment) -> Proposed:
         """Run the agent in the workspace and read back what it did.
 

@@ -10,6 +10,7 @@ import pytest
 from accepted import add_accepted
 
 from evolve.lock import WorkspaceLock
+from evolve.proposers.sandbox import choose_sandbox
 from evolve.repository import open_repository
 from evolve.workspace import Workspace
 
@@ -79,6 +80,26 @@ def test_a_file_of_agents_that_does_not_read_is_refused_everywhere(evolve, works
     doctor = evolve("doctor", *absent, "--json")
     assert doctor.code == 2
     assert told in [finding["detail"] for finding in doctor.document["findings"] if finding["blocks"]]
+    assert evolve("runs", "list", "-C", workspace, "--json").document["runs"] == []
+
+
+def test_a_proxy_that_is_not_spoken_to_is_refused_before_anything_is_played(evolve, workspace, monkeypatch):
+    """A coding agent in the sandbox gets out through the user's own proxy; only plain HTTP is spoken to it."""
+    if choose_sandbox("auto").sandbox is None:
+        pytest.skip("no sandbox holds here, and outside one agents use the proxy themselves")
+    rows = workspace / "agents.toml"
+    rows.write_text(
+        '[agents.l]\ntitle = "L"\nprogram = "ls"\ninstall = ""\nargv = ["{prompt}"]\nhosts = ["model.test"]\n'
+    )
+    settings = ("proposer.kind=command", "proposer.agent=l", f"proposer.agents_file={rows}")
+    words = ("-C", workspace, "--config", workspace / "my.toml", *(w for one in settings for w in ("--set", one)))
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://127.0.0.1:1080")
+    told = "an address in the variable HTTPS_PROXY does not read: socks5:// is no proxy that the gateway speaks to"
+    assert_refused(evolve("run", *words), 2, told)
+    (refusal,) = evolve("plan", *words, "--json").document["refusals"]
+    assert told in refusal
+    (finding,) = [one for one in evolve("doctor", *words, "--json").document["findings"] if told in one["detail"]]
+    assert (finding["name"], finding["mend"]) == ("agent l", "mend or unset it")
     assert evolve("runs", "list", "-C", workspace, "--json").document["runs"] == []
 
 

@@ -63,9 +63,10 @@ def test_table_aligns_and_cuts_nothing_off():
     assert table(("A", "N"), [("x", 1), ("long", None), ("y", 10)]) == "A      N\nx      1\nlong   –\ny     10"
 
 
-def test_reader_that_goes_away_is_no_error(workspace):
+@pytest.mark.parametrize("words", ["env show service_desk --json", "run --help", "--version"])
+def test_reader_that_goes_away_is_no_error(words):
     """A pipe whose reader stops early ends quietly with 0."""
-    command = f"{sys.executable} -m evolve env show service_desk --json; echo $? >&2"
+    command = f"{sys.executable} -m evolve {words}; echo $? >&2"
     ended = subprocess.run(["bash", "-c", f"({command}) | true"], capture_output=True, text=True, check=False)
     assert ended.stderr.strip() == "0"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -59,6 +59,15 @@ class Enclosure:
         """Return what stands in the record of a candidate that this agent makes."""
         return f"{self.sandbox.name}, open network" if OPEN_NETWORK in row.hosts else self.sandbox.name
 
+    def gateway(self, row: AgentRow, environ: Mapping[str, str]) -> Gateway | None:
+        """Return the way out for one agent; None for one that has the whole network, or nobody to reach.
+
+        Raises:
+            ConfigError: an address in the agent's settings, or that of the user's own proxy, is none.
+        """
+        hosts = () if OPEN_NETWORK in row.hosts else _hosts(row, environ, home_of(environ))
+        return _gateway(hosts, environ) if hosts else None
+
     @asynccontextmanager
     async def enter(
         self, row: AgentRow, program: str, assignment: Assignment, environ: Mapping[str, str]
@@ -69,7 +78,7 @@ class Enclosure:
             environ: what the agent gets of the host's environment.
 
         Raises:
-            ConfigError: the row wants something copied that does not lie in the user's home.
+            ConfigError: the row wants something copied that does not lie in the user's home; or as for `gateway`.
         """
         user = home_of(environ)
         with private_folder("evolve-agent-") as home:
@@ -85,10 +94,10 @@ class Enclosure:
                 has_network=OPEN_NETWORK in row.hosts,
             )
             inside = _inside(environ, home)
-            if room.has_network or not (hosts := _hosts(row, environ, user)):
+            gateway = self.gateway(row, environ)
+            if gateway is None:
                 yield Entered(self.sandbox, room, (), inside)
                 return
-            gateway = _gateway(hosts, environ)
             async with self._opened(gateway, room, inside) as entered:
                 yield entered
 
@@ -114,7 +123,7 @@ class Enclosure:
                 yield Entered(self.sandbox, shown, entrance, environ, gateway)
 
 
-def _gateway(hosts: list[str], environ: Mapping[str, str]) -> Gateway:
+def _gateway(hosts: Sequence[str], environ: Mapping[str, str]) -> Gateway:
     """Return the gateway to some hosts, through the user's own proxy where there is one."""
     name = next((name for name in _PROXIES if environ.get(name)), "")
     direct = environ.get("NO_PROXY") or environ.get("no_proxy") or ""

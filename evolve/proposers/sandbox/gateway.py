@@ -177,8 +177,14 @@ def _place_of(target: str) -> str:
 
 
 def _proxy_of(address: str) -> SplitResult:
-    """Return the address of a proxy in its parts, the port read: one that is no number is a ValueError."""
-    parts = urlsplit(address if "//" in address else f"//{address}")
+    """Return the address of a proxy in its parts, the port read.
+
+    Raises:
+        ValueError: its port is no number, or it speaks something else than plain HTTP.
+    """
+    parts = urlsplit(address if "//" in address else f"http://{address}")
+    if parts.scheme != "http":
+        raise ValueError(f"{parts.scheme}:// is no proxy that the gateway speaks to, http:// is")
     _ = parts.port
     return parts
 
