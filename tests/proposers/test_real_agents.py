@@ -9,7 +9,7 @@ import asyncio
 import json
 import os
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -123,15 +123,17 @@ def test_an_agent_reads_the_brief_edits_checks_and_proposes(row: AgentRow, is_sh
 
 
 FAILURES = {
-    "codex": r"Codex CLI ended with exit code 1: unexpected status 401 Unauthorized: the key is not known",
-    "claude": r"Claude Code was stopped after 8 s; its last error: authentication_failed",  # it tries for minutes
-    "opencode": r"OpenCode ended with exit code 1: the key is not known",
+    "codex": "Codex CLI ended with exit code 1: unexpected status 401 Unauthorized: the key is not known",
+    "claude": "Claude Code ended with exit code 1: Failed to authenticate. API Error: 401 the key is not known",
+    "opencode": "OpenCode ended with exit code 1: the key is not known",
 }
+AT_ONCE = {"CLAUDE_CODE_MAX_RETRIES": "0"}
+"""Else it tries for minutes."""
 
 
 def test_an_agent_whose_key_is_refused_is_quoted(row: AgentRow, desk: Desk) -> None:
     """The error says why, in the agent's own words."""
-    assignment = replace(desk.assignment, timeout_s=8 if row.name == "claude" else 60)
+    impatient = row.model_copy(update={"set_variables": {**row.set_variables, **AT_ONCE}})
     refusing = scripted_endpoint([], refusal="the key is not known")
     with refusing as endpoint, pytest.raises(ProposerError, match=FAILURES[row.name]):
-        asyncio.run(desk.proposer(row, endpoint.url).propose(assignment))
+        asyncio.run(desk.proposer(impatient, endpoint.url).propose(desk.assignment))
