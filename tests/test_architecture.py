@@ -9,8 +9,8 @@ PACKAGE = Path(__file__).parent.parent / "evolve"
 
 LAYERS = [
     {"errors", "rules", "disk", "rates", "dotted", "figures"},
-    {"records", "named_files", "clock"},
-    {"protocols", "resources", "prompts", "secrets", "lock", "models.settings", "gate", "predictions"},
+    {"records", "named_files", "clock", "lock", "scratch"},
+    {"protocols", "resources", "prompts", "secrets", "models.settings", "gate", "predictions"},
     {"config", "harness", "environments", "models", "repository", "traces", "store", "canaries"},
     {"agent", "classify", "evidence", "freeze", "seal", "ruler", "progress", "workspace", "proposers"},
     {"archive"},

@@ -60,6 +60,7 @@ def _serve(options: dict[str, Any]) -> Any:
     parameters.port = 0  # the system picks a free one, so there is no race for it
     parameters.offline = True
     parameters.ui = False
+    parameters.slot_save_path = options["slots"]
     parameters.cache_ram_mib = 0  # else up to 8 GiB of old prompts are kept
     parameters.use_jinja = True
     if options["chat_template"] is not None:

@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from typing import IO
@@ -19,24 +20,28 @@ import orjson
 
 from evolve.errors import ConfigError, ProviderError
 from evolve.models.openai import OpenAIModel, pinned_sampling
+from evolve.models.prefix import PrefixKeeper
 from evolve.models.settings import ModelSettings, named
 from evolve.models.weights import weights_sha256
 from evolve.named_files import read_text, require_file
 from evolve.protocols import ModelRequest
 from evolve.records import Completion, Json, ModelFingerprint
+from evolve.scratch import private_folder
 
 RUNTIME = "xllamacpp"
 INSTALL = "pip install 'evolve-harness[local]'"
 START_TIMEOUT_S = 300.0
 STOP_TIMEOUT_S = 5.0
+LAST_MOMENT_S = 1.0
 
 
 class LocalModel:
     """A model in a child process. It answers one request at a time.
 
     With `prompt_cache = "exact"` a prompt is read from the start unless it continues the conversation that
-    was served last: then a reply depends on its own episode only, and repeats bit for bit. Episodes that
-    take turns are read anew each time, so play them one after the other.
+    was served last: then a reply depends on its own episode only, and repeats bit for bit. With "prefix" it is
+    read from where its system messages and tools end, which were read alone, once: as exact, and several times as
+    fast. Episodes that take turns are read anew each time, so play them one after the other.
 
     Raises:
         ConfigError: the file, the template or the runtime is missing.
@@ -85,7 +90,7 @@ class LocalModel:
             try:
                 return await self._ask(request)
             except ProviderError:
-                if self._server is not None and self._server.is_alive:
+                if self._server is not None and not await self._server.has_ended():
                     raise
             return await self._ask(request)
 
@@ -100,8 +105,10 @@ class LocalModel:
         if self._server is None or not self._server.is_alive:
             await self.close()
             self._server = await _Server.start(self._settings, self._path, self._template)
-        extra = {"cache_prompt": self._settings.prompt_cache == "warm" or self._continues(request)}
-        completion = await self._server.model.complete_with(request, extra)
+        is_read = self._settings.prompt_cache == "warm" or self._continues(request)
+        if not is_read and self._settings.prompt_cache == "prefix":
+            is_read = await self._server.prefixes.put_back(request)
+        completion = await self._server.model.complete_with(request, {"cache_prompt": is_read})
         self._served = (list(request.messages), request.tools)
         return completion
 
@@ -120,18 +127,44 @@ class LocalModel:
 class _Server:
     """A running child process and the client that talks to it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, model: OpenAIModel) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, model: OpenAIModel, prefixes: PrefixKeeper, held: ExitStack
+    ) -> None:
         self.model = model
+        self.prefixes = prefixes
         self._process = process
+        self._held = held
 
     @classmethod
     async def start(cls, settings: ModelSettings, path: Path, template: str | None) -> _Server:
+        with ExitStack() as held:
+            folder = held.enter_context(private_folder("evolve-slots-"))
+            process, url = await cls._spawn(settings, path, template, folder)
+            address = {
+                "base_url": f"{url}/v1",
+                "api_key_env": None,
+                "id": settings.id or path.stem,
+                "price": settings.price,
+            }
+            model = OpenAIModel(settings.model_copy(update=address), trusts_proxies=False)
+            return cls(process, model, PrefixKeeper(url, folder, timeout_s=settings.timeout_s), held.pop_all())
+
+    @staticmethod
+    async def _spawn(
+        settings: ModelSettings, path: Path, template: str | None, folder: Path
+    ) -> tuple[asyncio.subprocess.Process, str]:
+        """Start the child and return it with its address.
+
+        Raises:
+            ProviderError: it does not start; with its last words.
+        """
         options = {
             "path": str(path),
             "threads": settings.threads,
             "context": settings.context,
             "chat_template": template,
             "nice": settings.nice,
+            "slots": f"{folder}/",
         }
         with tempfile.TemporaryFile() as words:
             process = await asyncio.create_subprocess_exec(
@@ -148,21 +181,24 @@ class _Server:
                 if isinstance(error, TimeoutError | ValueError):
                     raise ProviderError(f"llama.cpp did not start with {path}: {_last_words(words)}") from error
                 raise
-        address = {
-            "base_url": f"{url}/v1",
-            "api_key_env": None,
-            "id": settings.id or path.stem,
-            "price": settings.price,
-        }
-        return cls(process, OpenAIModel(settings.model_copy(update=address), trusts_proxies=False))
+        return process, url
 
     @property
     def is_alive(self) -> bool:
         return self._process.returncode is None
 
+    async def has_ended(self) -> bool:
+        """Tell whether the process is gone; one that was killed a moment ago may not be known to be."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_MOMENT_S):
+                await self._process.wait()
+        return not self.is_alive
+
     async def stop(self) -> None:
         await self.model.close()
+        await self.prefixes.close()
         await _stop(self._process)
+        self._held.close()
 
 
 async def _first_line(process: asyncio.subprocess.Process) -> str:

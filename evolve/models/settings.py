@@ -89,9 +89,10 @@ class ModelSettings(Record):
     threads: int = Field(default=2, gt=0, description="local: 1 beside other work, for two starve each other")
     context: int = Field(default=8192, gt=0, description="local: tokens of prompt and reply together")
     chat_template: Path | None = Field(default=None, description="local: a Jinja file in place of the model's own")
-    prompt_cache: Literal["exact", "warm"] = Field(
-        default="exact",
-        description="local: 'exact' starts each episode cold, so that it repeats bit for bit; 'warm' is faster",
+    prompt_cache: Literal["exact", "prefix", "warm"] = Field(
+        default="prefix",
+        description="local: 'exact' reads each episode from its start, 'prefix' reads system messages and tools once; "
+        "both repeat bit for bit. 'warm' keeps whatever was read, and may not",
     )
     nice: int = Field(default=0, ge=0, le=19, description="local: how far the server gives way to other programs")
 

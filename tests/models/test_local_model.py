@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -24,6 +25,10 @@ needs_runtime = pytest.mark.skipif(
     importlib.util.find_spec("xllamacpp") is None, reason="the extra [local] is not installed"
 )
 
+TOOL = {
+    "type": "function",
+    "function": {"name": "look", "description": "Look around.", "parameters": {"type": "object", "properties": {}}},
+}
 SYSTEM = {"role": "system", "content": "You are a friendly assistant who answers in one short sentence."}
 USER = {"role": "user", "content": "Where is the mug?"}
 
@@ -127,7 +132,8 @@ def test_model_answers_and_counts_tokens() -> None:
 
 
 @needs_gguf
-def test_episodes_repeat_bit_for_bit() -> None:
+@pytest.mark.parametrize("mode", ["exact", "prefix"])
+def test_episodes_repeat_bit_for_bit(mode: str) -> None:
     """An episode gives the same completions whatever was served before it, also after a restart."""
 
     async def episode(model: LocalModel) -> list[str]:
@@ -144,8 +150,8 @@ def test_episodes_repeat_bit_for_bit() -> None:
         await model.complete(ModelRequest([SYSTEM, {"role": "user", "content": "Where is the pen?"}], []))
         return [first, await episode(model)]
 
-    first, again = played(story, max_tokens=24)
-    assert first == again == played(episode, max_tokens=24)
+    first, again = played(story, max_tokens=24, prompt_cache=mode)
+    assert first == again == played(episode, max_tokens=24, prompt_cache=mode)
 
 
 @needs_gguf
@@ -159,10 +165,31 @@ def test_continued_conversation_is_read_from_the_cache() -> None:
         other = await model.complete(ModelRequest([SYSTEM, {"role": "user", "content": "Where is the pen?"}], []))
         return [answer.usage.cached_tokens for answer in (first, second, other)]
 
-    first, second, other = played(story)
+    first, second, other = played(story, prompt_cache="exact")
     assert first == 0
     assert second > 20
     assert other == 0
+
+
+@needs_gguf
+def test_a_prefix_is_read_once_and_put_back_bit_for_bit() -> None:
+    """Episodes in turns, of three prefixes where two are kept: each reads its own part alone, and repeats itself."""
+    others = [
+        {"role": "system", "content": f"You are guide number {n}. " + "You know all rooms. " * 20} for n in (1, 2)
+    ]
+
+    async def ask(model: LocalModel, system: dict[str, str]) -> tuple[str, int]:
+        answer = await model.complete(ModelRequest([system, USER], [TOOL], is_first=True))
+        return answer.text, answer.usage.cached_tokens
+
+    async def story(model: LocalModel) -> list[tuple[str, int]]:
+        return [await ask(model, system) for system in (SYSTEM, others[0], SYSTEM, others[1], others[0], SYSTEM)]
+
+    told = played(story, max_tokens=24)
+    assert told[0] == told[2] == told[5]
+    assert told[1] == told[4]
+    assert min(cached for _, cached in told) > 15
+    assert not list(Path(tempfile.gettempdir()).glob("evolve-slots-*/*"))
 
 
 @needs_gguf

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from evolve.proposers.headless import Finished, run_headless
-from evolve.proposers.sandbox.scratch import private_folder
+from evolve.scratch import private_folder
 
 HEADLESS = """
 import asyncio, sys

@@ -16,8 +16,8 @@ from evolve.proposers.sandbox.addresses import hosts_of, text_of
 from evolve.proposers.sandbox.gateway import Gateway
 from evolve.proposers.sandbox.installed import places_of
 from evolve.proposers.sandbox.room import OPEN_NETWORK, Room, Sandbox
-from evolve.proposers.sandbox.scratch import private_folder
 from evolve.protocols import Assignment
+from evolve.scratch import private_folder
 
 _OF_THE_HOST = ("TMPDIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME")
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS")
