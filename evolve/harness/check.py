@@ -16,7 +16,7 @@ PROPOSAL_FILE = "proposal.json"
 def check_folder(folder: Path) -> list[str]:
     """Return what is wrong with a harness folder, one finding a line; a proposal.json beside it is passed over."""
     if elsewhere := _harnesses_below(folder):
-        return [f"{folder} is no harness folder, it has no harness.toml; check {' or '.join(map(str, elsewhere))}"]
+        return [f"{folder} is no harness folder, it has no harness.toml; check one of {', '.join(map(str, elsewhere))}"]
     try:
         files = read_folder(folder)
     except HarnessError as error:
