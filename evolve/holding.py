@@ -71,6 +71,7 @@ class Held:
 
     repository: Repository
     ledger: Ledger
+    lock: WorkspaceLock
 
 
 @contextmanager
@@ -84,12 +85,12 @@ def hold_workspace(workspace: Workspace, config: Config, environ: Mapping[str, s
         WorkspaceBusy: another process holds it.
         SealError: git shows something that the ledger does not know.
     """
-    with hold_repository(workspace) as repository:
+    with _locked(workspace) as (lock, repository):
         if not _has_ledger(workspace, config):  # an empty one in its place would hide the loss
             require_unused(repository)
         with open_ledger(workspace, config, clock=clock_of(environ)) as ledger:
             require_whole(repository, ledger)
-            yield Held(repository, ledger)
+            yield Held(repository, ledger, lock)
 
 
 @contextmanager
@@ -99,7 +100,13 @@ def hold_repository(workspace: Workspace) -> Iterator[Repository]:
     Raises:
         WorkspaceBusy: another process holds it.
     """
+    with _locked(workspace) as (_, repository):
+        yield repository
+
+
+@contextmanager
+def _locked(workspace: Workspace) -> Iterator[tuple[WorkspaceLock, Repository]]:
     with WorkspaceLock(workspace.lock_file) as lock, open_repository(workspace.root, lock=lock) as repository:
         remove_stale_locks(repository, lock)
         finish_landing(repository)
-        yield repository
+        yield lock, repository

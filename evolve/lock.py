@@ -11,11 +11,13 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 
 from evolve.errors import WorkspaceBusy
+from evolve.figures import moment
 
 POLL_S = 0.02
 
@@ -58,7 +60,10 @@ def _lock(descriptor: int, wait_s: float, busy: Callable[[], str]) -> None:
 
 
 def is_held(path: Path) -> bool:
-    """Tell whether anybody has a workspace's lock, without taking it; a file that cannot be asked counts as free."""
+    """Tell whether anybody has a workspace's lock alone; a file that cannot be asked counts as free.
+
+    It is asked by sharing the lock for a moment, which keeps nobody waiting for longer.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -72,6 +77,16 @@ def is_held(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def run_under_way(path: Path) -> str | None:
+    """Return the run that the holder of a workspace's lock plays; None where it plays none, or nobody holds it."""
+    if not is_held(path):
+        return None
+    with suppress(OSError, ValueError, AttributeError):
+        found = json.loads(_signature_of(path).read_text()).get("run")
+        return found if isinstance(found, str) else None
+    return None
 
 
 class WorkspaceLock:
@@ -95,6 +110,10 @@ class WorkspaceLock:
     def descriptors(self) -> tuple[int, ...]:
         """The open lock file, for a child process to inherit: the lock is free when the last holder has closed it."""
         return () if self._descriptor is None else (self._descriptor,)
+
+    def plays(self, run_id: str) -> None:
+        """Write down which run the holder plays."""
+        self._sign(run=run_id)
 
     @property
     def held_since(self) -> float | None:
@@ -136,12 +155,12 @@ class WorkspaceLock:
 
     @property
     def _signature(self) -> Path:
-        return self._path.with_name(self._path.name + ".holder")
+        return _signature_of(self._path)
 
-    def _sign(self) -> None:
+    def _sign(self, **more: str) -> None:
         """Write the holder's name whole or not at all: others read it while we write."""
         draft = self._signature.with_name(f"{self._signature.name}.draft")
-        draft.write_text(json.dumps({"pid": os.getpid(), "since": self._held_since}))
+        draft.write_text(json.dumps({"pid": os.getpid(), "since": self._held_since, **more}))
         draft.replace(self._signature)
 
     def _busy(self) -> str:
@@ -150,7 +169,11 @@ class WorkspaceLock:
     def _holder(self) -> str:
         try:
             holder = json.loads(self._signature.read_text())
-            since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(holder["since"]))
+            since = moment(datetime.fromtimestamp(holder["since"], UTC).isoformat())
             return f"process {holder['pid']} since {since}"
         except (OSError, ValueError, KeyError, TypeError):
             return "another process"
+
+
+def _signature_of(path: Path) -> Path:
+    return path.with_name(path.name + ".holder")

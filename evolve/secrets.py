@@ -61,7 +61,7 @@ def find_secrets(text: str, values: Collection[str] = ()) -> list[str]:
 
 def remove_secrets(text: str, values: Collection[str] = ()) -> str:
     """Return `text` with each secret replaced by a remark."""
-    for value in values:
+    for value in sorted(values, key=len, reverse=True):  # one may be the beginning of another
         text = text.replace(value, REMOVED) if value else text
     return _SHAPES.sub(REMOVED, text)
 

@@ -58,20 +58,21 @@ class PostgreSQL:
 @contextmanager
 def running_postgresql() -> Iterator[PostgreSQL]:
     """Start a server in a folder of its own, and stop it."""
-    folder = Path(tempfile.mkdtemp(prefix="evolve-pg-"))  # not pytest's, which its user may not enter
-    who: dict[str, Any] = {}
+    folder = Path(tempfile.mkdtemp(prefix="evolve-pg-", dir="/tmp"))  # short, and its user may enter it
+    who: dict[str, Any] = {"cwd": folder, "env": {**os.environ, "LC_ALL": "C"}}
     if os.geteuid() == 0:
         servant = pwd.getpwnam(SERVANT)
         os.chown(folder, servant.pw_uid, servant.pw_gid)
-        who = {"user": servant.pw_uid, "group": servant.pw_gid, "extra_groups": []}
+        who |= {"user": servant.pw_uid, "group": servant.pw_gid, "extra_groups": []}
     rows = folder / "rows"
     try:
         made = [str(program("initdb")), "-D", str(rows), "-U", "evolve", "-A", "trust", "-E", "UTF8", "--no-sync"]
-        subprocess.run(made, check=True, capture_output=True, cwd=folder, **who)
+        ended = subprocess.run(made, check=False, capture_output=True, text=True, **who)
+        assert ended.returncode == 0, ended.stderr
         quick = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={folder}", "-c", "fsync=off"]
         with (folder / "log").open("wb") as log:
             start = [str(program("postgres")), "-D", str(rows), *quick]
-            process = subprocess.Popen(start, stdout=log, stderr=log, cwd=folder, **who)
+            process = subprocess.Popen(start, stdout=log, stderr=log, **who)
         try:
             _wait_for(folder, process)
             yield PostgreSQL(folder)

@@ -57,7 +57,9 @@ def _run(arguments: Sequence[str]) -> int:
         error = _of_a_lost_folder() if isinstance(error, FileNotFoundError) and not _is_somewhere() else error
         if os.environ.get(DEBUG):
             traceback.print_exception(error)
-        print(f"{OURS}{explain(error)}", file=sys.stderr)
+        from evolve.cli.output import visible
+
+        print(visible(f"{OURS}{explain(error)}"), file=sys.stderr)
         return exit_code(error)
     return DONE
 

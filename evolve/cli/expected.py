@@ -47,7 +47,7 @@ class Noise(Record):
     """E(d^2) of a pair of the incumbent against itself, and where it is from."""
 
     pair_variance: float
-    pairs: int = Field(description="that it was measured on; 0: it is assumed")
+    pairs: int = Field(description="that it was measured on; 0: it is assumed, or none")
     source: str
 
 
@@ -70,7 +70,7 @@ ASSUMED = Noise(
 )
 
 
-NO_NOISE = Noise(pair_variance=0.0, pairs=0, source="none: a greedy model repeats itself")
+NO_NOISE = Noise(pair_variance=0.0, pairs=0, source="none, a greedy model repeats itself")
 
 
 def most_episodes(config: Config, train: int, guard: int, *, trials: int, is_greedy: bool) -> int:

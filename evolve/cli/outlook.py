@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict
 
 from pydantic import Field
@@ -17,7 +18,7 @@ from evolve.cli.expected import (
     measured_pace,
     most_episodes,
 )
-from evolve.cli.place import Place
+from evolve.cli.place import Place, reading
 from evolve.doctor import budget_warnings, refusals, spent_on_record, warnings
 from evolve.environments.installed import make_environment
 from evolve.errors import EvolveError
@@ -25,6 +26,7 @@ from evolve.figures import count, duration, money
 from evolve.gate.budget import ErrorBudget
 from evolve.gate.plan import plan, plan_greedy
 from evolve.gate.sequential import SequentialPairedTest
+from evolve.loop.on_record import budget_after
 from evolve.models.settings import ModelSettings
 from evolve.records import Json, Record, Split, Usage
 
@@ -65,7 +67,7 @@ def look_ahead(place: Place, *, wished_gain: float | None = None, resume: str | 
     environment = make_environment(config.environment, config.environments.get(config.environment, {}))
     train, guard = (len(environment.tasks(split)) for split in (Split.TRAIN, Split.GUARD))
     is_greedy = config.model.temperature == 0.0
-    alpha = ErrorBudget(config.gate.policy).next_alpha
+    alpha = _budget(place, resume).next_alpha
     noise, pace = _measured(place, is_greedy=is_greedy)
     spent = spent_on_record(place.workspace, config, place.environ, resume)
     if is_greedy:
@@ -105,6 +107,16 @@ def look_ahead(place: Place, *, wished_gain: float | None = None, resume: str | 
         spent=spent,
         refusals=tuple(one.reason for one in refusals(place.workspace, config, place.environ, resume=resume)),
     )
+
+
+def _budget(place: Place, resume: str | None) -> ErrorBudget:
+    """Return the error budget of a run that would go on, as its candidates have left it; the whole of a new one's."""
+    policy = place.config.gate.policy
+    if resume is not None:
+        with suppress(EvolveError), reading(place) as ledger:  # what does not read a run refuses for
+            if ledger is not None:
+                return budget_after(policy, ledger.candidates(resume))
+    return ErrorBudget(policy)
 
 
 def _measured(place: Place, *, is_greedy: bool) -> tuple[Noise, Pace | None]:

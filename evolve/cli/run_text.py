@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from evolve.cli.output import table
 from evolve.cli.place import Place
 from evolve.figures import count, grouped, interval, moment, money, points
-from evolve.lock import is_held
 from evolve.loop.beginning import FREE_TO_CHANGE
 from evolve.loop.on_record import budget_after, whole_divergence
 from evolve.records import Json, Verdict
 from evolve.store import CandidateEntry, Review, RunEntry, RunStatus
-from evolve.workspace import Workspace
 
 if TYPE_CHECKING:
     from evolve.store.ledger import Ledger
@@ -21,14 +19,14 @@ if TYPE_CHECKING:
 CANDIDATE_HEAD = ("CANDIDATE", "GATE", "REVIEW", "GAIN", "95% INTERVAL", "ASKED OF", "REQUESTS", "LAYER", "HYPOTHESIS")
 
 
-def is_interrupted(workspace: Workspace, entry: RunEntry) -> bool:
-    """Tell whether a run was killed: on record it goes on, and nobody holds its workspace."""
-    return entry.status is RunStatus.RUNNING and not is_held(workspace.lock_file)
+def run_row(entry: RunEntry, played: Collection[str | None]) -> Json:
+    """Return what the ledger says of a run itself.
 
-
-def run_row(workspace: Workspace, entry: RunEntry) -> Json:
-    """Return what the ledger says of a run itself."""
-    return {**entry.model_dump(mode="json"), "is_interrupted": is_interrupted(workspace, entry)}
+    Args:
+        played: what `run_under_way` said before the entry was read and after: on record a killed run still goes on.
+    """
+    is_interrupted = entry.status is RunStatus.RUNNING and entry.run_id not in played
+    return {**entry.model_dump(mode="json"), "is_interrupted": is_interrupted}
 
 
 def runs_table(rows: list[Json], candidates: Mapping[str, int]) -> str:
@@ -49,12 +47,12 @@ def runs_table(rows: list[Json], candidates: Mapping[str, int]) -> str:
     )
 
 
-def run_document(workspace: Workspace, ledger: Ledger, entry: RunEntry) -> Json:
-    """Return all that the ledger knows of a run, without its episodes."""
+def run_document(ledger: Ledger, entry: RunEntry, played: Collection[str | None] = ()) -> Json:
+    """Return all that the ledger knows of a run, without its episodes; `played` as for `run_row`."""
     patterns = ledger.patterns(entry.run_id)
     latest = max((found.iteration for found in patterns), default=0)
     return {
-        **run_row(workspace, entry),
+        **run_row(entry, played),
         "totals": ledger.totals(entry.run_id).model_dump(mode="json"),
         "candidates": [candidate_row(found) for found in ledger.candidates(entry.run_id)],
         "patterns": sum(found.iteration == latest for found in patterns),

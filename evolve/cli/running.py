@@ -79,7 +79,7 @@ def run_to_its_end(place: Place, *, resume: str | None, accepts: bool, as_json: 
 def show_run(place: Place, run_id: str, *, as_json: bool) -> None:
     """Print what is on record of a run."""
     with inspecting(place) as ledger:
-        document = run_document(place.workspace, ledger, ledger.run(run_id))
+        document = run_document(ledger, ledger.run(run_id))
     show(document, run_text(place, document), as_json=as_json)
 
 

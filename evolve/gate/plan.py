@@ -63,16 +63,14 @@ class Plan:
     trials_if_null: float
     trials_if_smallest_gain: float
     warnings: tuple[str, ...]
+    is_greedy: bool = False
     fewest_wins: tuple[int, ...] = ()
-    """Of a greedy model: the tasks that have to be won where none is lost, where one is, and so on."""
+    """Of a greedy model: the tasks that have to be won where none is lost, where one is, and so on; as room allows."""
 
     def __str__(self) -> str:
-        if self.fewest_wins:
-            return (
-                f"{self.tasks} training tasks, each played once by an arm, for a greedy model repeats itself: a "
-                f"candidate passes the paired test, at a false-accept rate of {percent(self.alpha, 2)}, if it "
-                f"{self._deciding()}."
-            )
+        if self.is_greedy:
+            played = f"{self.tasks} training tasks, each played once by an arm, for a greedy model repeats itself"
+            return f"{played}: {self._deciding()}."
         return (
             f"{self.tasks} training tasks, up to {_trials(self.max_trials)} per task and arm: a true gain of "
             f"{100 * self.smallest_gain:.1f} points is found with {TARGET_POWER:.0%} probability at a false-accept "
@@ -81,10 +79,14 @@ class Plan:
         )
 
     def _deciding(self) -> str:
-        """Say what is enough for an accept; more lost tasks than the training tasks have room for are left out."""
+        """Say what is enough to pass; more lost tasks than there is room for are left out."""
+        if not self.fewest_wins:
+            return "too few for any candidate to pass the paired test"
         first, *more = self.fewest_wins
-        told = f"solves {first} tasks more ({100 * self.smallest_gain:+.1f} points) and breaks none"
-        return ", ".join([told, *(f"or {wins} and breaks {losses}" for losses, wins in enumerate(more, 1))])
+        told = f"newly solves {first} ({100 * self.smallest_gain:+.1f} points) and breaks none"
+        enough = ", ".join([told, *(f"or {wins} and breaks {losses}" for losses, wins in enumerate(more, 1))])
+        rate = f"at a false-accept rate of {percent(self.alpha, 2)}"
+        return f"a candidate passes the paired test, {rate}, if it {enough} (tasks being passed or failed)"
 
 
 def _trials(number: int) -> str:
@@ -137,12 +139,13 @@ def plan_greedy(*, tasks: int, alpha: float, wished_gain: float | None = None) -
 
     Such an arm repeats itself, so one trial tells all, no noise hides a gain, and what is needed is exact: the
     wins and losses at which the mid-p of the sign-flip test (`binomial_midp`) is at most alpha. Tasks are taken to be
-    passed or failed. Arguments as for `plan`.
+    passed or failed; graded ones can pass with less or need more. Arguments as for `plan`.
     """
     if tasks < 1:
         raise ValueError(f"{tasks} tasks cannot be planned for")
-    fewest = tuple(_fewest_wins(losses, alpha) for losses in range(3))
-    smallest = fewest[0] / tasks
+    fewest = [_fewest_wins(losses, alpha) for losses in range(3)]
+    can_pass = tasks >= max(FEWEST_TASKS, fewest[0])
+    smallest = fewest[0] / tasks if can_pass else 1.0
     return Plan(
         tasks=tasks,
         max_trials=1,
@@ -151,8 +154,9 @@ def plan_greedy(*, tasks: int, alpha: float, wished_gain: float | None = None) -
         smallest_gain=smallest,
         trials_if_null=1.0,
         trials_if_smallest_gain=1.0,
-        warnings=_warnings(tasks, smallest, wished_gain),
-        fewest_wins=tuple(wins for losses, wins in enumerate(fewest) if wins + losses <= tasks) or fewest[:1],
+        warnings=_warnings(tasks, smallest, wished_gain if can_pass else None),
+        is_greedy=True,
+        fewest_wins=tuple(wins for losses, wins in enumerate(fewest) if can_pass and wins + losses <= tasks),
     )
 
 
@@ -177,7 +181,7 @@ def _expected_trials(test: SequentialPairedTest, how: Operation) -> float:
 
 
 def _warnings(
-    tasks: int, smallest: float, wished: float | None, *, seen: str = "accepted: add tasks"
+    tasks: int, smallest: float, wished: float | None, *, seen: str = "enough to pass: add tasks"
 ) -> tuple[str, ...]:
     warnings = []
     if tasks < FEWEST_TASKS:

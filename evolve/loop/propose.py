@@ -43,8 +43,9 @@ async def propose(run: RunContext, incumbent: Incumbent, findings: Findings, num
     try:
         proposed = await run.proposer.propose(assignment)
         collected = Collected({}, []) if proposed.proposal is None else _collect(assignment.workspace)
-    except BaseException:  # a stop and a time limit too: nobody looks at what was said until then any more
+    except BaseException as error:  # a stop and a time limit too: nobody looks at what was said until then any more
         refuse_transcripts(run, since=began)
+        run.canaries.refuse(str(error), "what a proposer failed with")
         raise
     if proposed.is_waiting:
         return Waiting(

@@ -67,8 +67,9 @@ async def run_session(
             workspace.stop_file.unlink(missing_ok=True)
             progress.report(Said("removed a STOP file that was left over; one put down from now on ends this run"))
         start = which_run(held, config, resume)
+        held.lock.plays(start.run_id)
         if start.left_behind:
-            progress.report(Said(_left_behind(start)))
+            progress.report(Said(_beside(start.left_behind, start)))
         spent = _spent(held.ledger, start.run_id)
         async with (
             open_bench(
@@ -82,10 +83,10 @@ async def run_session(
         return Ran(held.ledger.run(start.run_id), outcome)
 
 
-def _left_behind(start: Start) -> str:
-    """Say that a run goes on no further by this one."""
-    old = start.left_behind.run_id if start.left_behind else ""
-    return f"{old} is not done; this begins {start.run_id}. To go on with {old}: stop this, `evolve run --resume {old}`"
+def _beside(old: RunEntry, start: Start) -> str:
+    """Say that a new run begins although an old one is not done, and how to go on with that instead."""
+    instead = f"To go on with {old.run_id}: stop, then --resume {old.run_id}"
+    return f"{old.run_id} is not done; this begins {start.run_id}. {instead}"
 
 
 def _enter(

@@ -106,6 +106,7 @@ class LocalModel:
             await self.close()
             self._server = await _Server.start(self._settings, self._path, self._template)
         is_read = self._settings.prompt_cache == "warm" or self._continues(request)
+        self._served = ([], [])  # until it has answered, nobody knows what the server holds
         if not is_read and self._settings.prompt_cache == "prefix":
             is_read = await self._server.prefixes.put_back(request)
         completion = await self._server.model.complete_with(request, {"cache_prompt": is_read})

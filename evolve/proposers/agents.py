@@ -50,6 +50,13 @@ class UsageRow(Record):
     cost_usd: tuple[str, ...] = Field(default=(), description="empty where the agent does not tell")
 
 
+class FailureRow(Record):
+    """Where an agent's JSON events say why it failed."""
+
+    event: dict[str, str | bool] = Field(description="path to value: the events that tell of a failure")
+    words: str = Field(description="dotted path to its own words in them")
+
+
 class AgentRow(Record):
     """One coding agent. `argv` may hold {prompt}, {prompt_file}, {workspace} and {evidence}."""
 
@@ -77,10 +84,9 @@ class AgentRow(Record):
         default=(), description="goes behind argv[0] inside a sandbox, such as what switches the agent's own one off"
     )
     open_argv: tuple[str, ...] = Field(default=(), description="goes behind argv[0] where there is no sandbox")
-    failure: tuple[str, ...] = Field(
+    failure: tuple[FailureRow, ...] = Field(
         default=(),
-        description="dotted paths to its own words for a failure in its JSON events: of an event the first that is "
-        "there, of the events the last that has one",
+        description="how its own words for a failure are found; the last ones count, until it goes well again",
     )
     usage: UsageRow | None = None
 
@@ -153,7 +159,8 @@ def find_row(name: str, more: str = "") -> AgentRow:
 class EventReader:
     """Collects what a row wants to know from the lines that an agent prints; what is no JSON event is passed over.
 
-    `usage` is what it used so far; `failure` its last own words for a failure, empty where it had none.
+    `usage` is what it used so far; `failure` its last own words for a failure, empty where it had none or where an
+    event with usage came after it: then it went on.
     """
 
     def __init__(self, row: AgentRow) -> None:
@@ -169,12 +176,21 @@ class EventReader:
             event = orjson.loads(line)
         except orjson.JSONDecodeError:
             return
-        told = (_at(event, path) for path in self._row.failure)
-        self.failure = next((words for words in told if isinstance(words, str) and words), self.failure)
+        told = [words for row in self._row.failure if isinstance(words := _words(event, row), str) and words]
         usage = self._row.usage
-        if usage and all(_at(event, path) == value for path, value in usage.event.items()):
+        if usage and _is(event, usage.event):
             found = _usage(event, usage)
             self.usage = found if usage.mode == "last" else self.usage + found
+            self.failure = ""
+        self.failure = told[0] if told else self.failure
+
+
+def _is(event: Any, wanted: Mapping[str, str | bool]) -> bool:
+    return all(_at(event, path) == value for path, value in wanted.items())
+
+
+def _words(event: Any, row: FailureRow) -> Any:
+    return _at(event, row.words) if _is(event, row.event) else None
 
 
 def _usage(event: Any, row: UsageRow) -> Usage:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from evolve.classify.excerpt import is_seen
 from evolve.proposers import tether
 from evolve.secrets import remove_secrets
 
@@ -36,8 +37,8 @@ class Finished:
 
 
 def shortened(text: str) -> str:
-    """Return a program's words as one line that fits into a message."""
-    return " ".join(text.split())[:_LAST_LINE]
+    """Return a program's words as one line that fits into a message, without what would drive a terminal."""
+    return " ".join("".join(c if is_seen(c) else " " for c in text).split())[:_LAST_LINE]
 
 
 async def run_headless(

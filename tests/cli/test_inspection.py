@@ -190,7 +190,8 @@ def test_dry_run_and_plan_say_what_would_be_done_and_do_nothing(evolve, workspac
     assert (dry["train"], dry["guard"], dry["max_trials"]) == (4, 2, 1)
     assert dry["episodes_at_most"] > 0
     assert dry["tokens_at_most"] is None
-    assert "wished for" in evolve("plan", *config, "--gain", "1").out
+    assert "too few for any candidate to pass" in evolve("plan", *config, "--gain", "1").out
+    assert "wished for" in evolve("plan", *config, "--set", "environments.household.train=40", "--gain", "1").out
     assert not (workspace / ".evolve").exists()
 
 

@@ -102,7 +102,7 @@ def test_a_greedy_plan_names_the_results_that_the_gate_accepts(alpha: float, few
     planned = plan_greedy(tasks=40, alpha=alpha, wished_gain=0.02)
     assert planned.fewest_wins == fewest
     assert planned.smallest_gain == fewest[0] / 40
-    assert f"solves {fewest[0]} tasks more (+{2.5 * fewest[0]:.1f} points) and breaks none" in str(planned)
+    assert f"newly solves {fewest[0]} (+{2.5 * fewest[0]:.1f} points) and breaks none" in str(planned)
     assert f"or {fewest[2]} and breaks 2" in str(planned)
     assert "is wished for" in planned.warnings[0]
     for losses, wins in enumerate(fewest):
@@ -110,11 +110,14 @@ def test_a_greedy_plan_names_the_results_that_the_gate_accepts(alpha: float, few
         assert verdict_on(wins - 1, losses, alpha) != "accept"
 
 
-def test_a_greedy_plan_without_room_says_so() -> None:
-    """Where there are fewer tasks than have to be won, nothing can be accepted, and a warning says it."""
-    planned = plan_greedy(tasks=5, alpha=0.005)
-    assert planned.fewest_wins == (7,)
-    assert "Not even a gain from none to all solved" in " ".join(planned.warnings)
+@pytest.mark.parametrize("tasks", [1, 5, 19])
+def test_a_greedy_plan_without_room_says_so(tasks: int) -> None:
+    """With fewer tasks than the test decides on, no result is promised, and no gain beyond all tasks is named."""
+    planned = plan_greedy(tasks=tasks, alpha=0.005, wished_gain=0.1)
+    assert (planned.fewest_wins, planned.smallest_gain) == ((), 1.0)
+    assert "too few for any candidate to pass the paired test" in str(planned)
+    (told,) = planned.warnings
+    assert "nothing is accepted automatically" in told
 
 
 def verdict_on(wins: int, losses: int, alpha: float) -> str:

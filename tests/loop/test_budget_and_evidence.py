@@ -42,7 +42,7 @@ def test_the_error_budget_survives_a_resume(tmp_path: Path) -> None:
         verdict = judge(workspace, *TWO, number=number, model=sampled())
         assert verdict.alpha == pytest.approx(0.005)
         with opened(workspace) as ledger:
-            left.append(run_document(workspace, ledger, ledger.run(gate_story.RUN))["budget"]["left"])
+            left.append(run_document(ledger, ledger.run(gate_story.RUN))["budget"]["left"])
     assert left == pytest.approx([0.095, 0.09])
 
 

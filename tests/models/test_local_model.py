@@ -172,7 +172,7 @@ def test_continued_conversation_is_read_from_the_cache() -> None:
 
 
 @needs_gguf
-def test_a_prefix_is_read_once_and_put_back_bit_for_bit() -> None:
+def test_a_prefix_is_read_once_and_put_back_bit_for_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Episodes in turns, of three prefixes where two are kept: each reads its own part alone, and repeats itself."""
     others = [
         {"role": "system", "content": f"You are guide number {n}. " + "You know all rooms. " * 20} for n in (1, 2)
@@ -185,11 +185,12 @@ def test_a_prefix_is_read_once_and_put_back_bit_for_bit() -> None:
     async def story(model: LocalModel) -> list[tuple[str, int]]:
         return [await ask(model, system) for system in (SYSTEM, others[0], SYSTEM, others[1], others[0], SYSTEM)]
 
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     told = played(story, max_tokens=24)
     assert told[0] == told[2] == told[5]
     assert told[1] == told[4]
     assert min(cached for _, cached in told) > 15
-    assert not list(Path(tempfile.gettempdir()).glob("evolve-slots-*/*"))
+    assert not list(tmp_path.iterdir())
 
 
 @needs_gguf

@@ -97,26 +97,25 @@ def test_usage_is_normalised(name: str, events: list[dict[str, Any]], usage: Usa
     assert reader.usage == usage
 
 
+AGAIN = {"type": "error", "message": "Reconnecting... 1/5"}
+RETRY = {"type": "system", "subtype": "api_retry", "error": "rate_limit"}
+
+
 @pytest.mark.parametrize(
     ("name", "events", "words"),
     [
-        (
-            "codex",
-            [{"type": "error", "message": "Reconnecting... 1/5"}, {"error": {"message": "status 401"}}],
-            "status 401",
-        ),
-        (
-            "claude",
-            [{"type": "system", "error": "rate_limit"}, {"type": "result", "result": "Key refused"}],
-            "Key refused",
-        ),
+        ("codex", [AGAIN, {"type": "turn.failed", "error": {"message": "status 401"}}], "status 401"),
+        ("codex", [AGAIN, {"type": "turn.completed", "usage": {}}], ""),
+        ("codex", [{"type": "item.completed", "item": {"type": "error", "message": "x"}}, {"message": 3}], ""),
+        ("claude", [RETRY], "rate_limit"),
+        ("claude", [RETRY, {"type": "result", "is_error": True, "result": "Key refused"}], "Key refused"),
+        ("claude", [RETRY, {"type": "result", "is_error": False, "result": "I added a note"}], ""),
         ("opencode", [{"type": "error", "error": {"name": "APIError", "data": {"message": "no credit"}}}], "no credit"),
         ("opencode", [{"type": "error", "error": {"name": "UnknownError", "data": {}}}], "UnknownError"),
-        ("codex", [{"item": {"type": "error", "message": "not the last word"}}, {"message": 3}], ""),
     ],
 )
 def test_an_agents_own_words_for_its_failure_are_found(name: str, events: list[dict[str, Any]], words: str) -> None:
-    """Each tells it elsewhere in its events; the last event that has words counts."""
+    """Each tells it elsewhere in its events; the last words count, unless it went on after them."""
     reader = EventReader(find_row(name))
     for line in ("Reading prompt", "{broken", *map(json.dumps, events)):
         reader.read(line.encode())

@@ -50,7 +50,9 @@ def run(assignment: Assignment, script: str, timeout_s: float = 20, **environ: s
         model_argv = ["--model={model}"]
         keys = ["STUB_KEY"]
         set_variables = { QUIET = "1" }
-        failure = ["why"]
+        [[agents.stub.failure]]
+        event = { type = "failed" }
+        words = "why"
         [agents.stub.usage]
         event = { type = "end" }
         mode = "sum"
@@ -236,20 +238,21 @@ def test_a_failing_agent_is_an_error_with_its_last_words(assignment: Assignment)
 
 
 TELLS = """
-print(json.dumps({"why": "no credit left,\\nsaid " + os.environ["STUB_KEY"]}), flush=True)
+why = "no credit\\x1b]0;x\\x07 left,\\nsaid " + os.environ["STUB_KEY"]
+print(json.dumps({"type": "failed", "why": why}), flush=True)
 print("stack trace", file=sys.stderr)
 """
 
 
 def test_an_agent_that_tells_why_it_failed_is_quoted_instead(assignment: Assignment) -> None:
     """Its own words outrank the last line, in one line and without keys; the rest stands in the transcript."""
-    with pytest.raises(ProposerError, match=r"exit code 3: no credit left, said \[secret removed\]; see "):
+    with pytest.raises(ProposerError, match=r"exit code 3: no credit ]0;x left, said \[secret removed\]; see "):
         run(assignment, EDIT + TELLS + "sys.exit(3)", STUB_KEY="plain-words-as-a-key")
 
 
 def test_an_agent_that_was_stopped_is_quoted_with_its_last_error(assignment: Assignment) -> None:
     """An agent that asks again and again until its time is up has told why."""
-    with pytest.raises(ProposerError, match=r"after 1 s; its last error: no credit left, said \[secret removed\]"):
+    with pytest.raises(ProposerError, match=r"after 1 s; its last error: no credit ]0;x left, said \[secret removed\]"):
         run(assignment, EDIT + TELLS + "time.sleep(60)", timeout_s=1, STUB_KEY="plain-words-as-a-key")
 
 

@@ -231,6 +231,23 @@ def test_a_server_of_this_machine_and_what_no_proxy_names_are_asked_directly(tmp
     assert direct == {"127.0.0.1": True, "inside.test": True, "a.corp.test": True, "api.model.test": False}
 
 
+@pytest.mark.parametrize(
+    ("upstream", "told"),
+    [
+        ("socks5://127.0.0.1:1", "socks5:// is no proxy"),
+        ("https://proxy.test", "https:// is no proxy"),
+        ("http://user:top#secret@proxy.test:3128", "its port is no number"),
+    ],
+)
+def test_a_proxy_that_cannot_be_spoken_to_is_refused_without_its_password(upstream: str, told: str) -> None:
+    """Unless nobody whom it would be asked for is let through."""
+    with pytest.raises(ValueError, match=told) as caught:
+        Gateway(["api.model.test"], upstream=upstream)
+    assert "top" not in str(caught.value)
+    assert Gateway(["127.0.0.1:1", "*.model.test"], upstream=upstream, direct=".model.test")
+    assert Gateway(["api.model.test"], upstream="//proxy.test:3128")
+
+
 def test_a_client_that_keeps_connections_is_told_that_this_one_ends(tmp_path: Path) -> None:
     """The answer says so whatever the place says; one to go on first is passed through, and broken requests get 400."""
 

@@ -17,12 +17,15 @@ def list_runs(workspace: InWorkspace = None, as_json: AsJson = False) -> None:
     from evolve.cli.output import show
     from evolve.cli.place import find_place, reading
     from evolve.cli.run_text import run_row, runs_table
+    from evolve.lock import run_under_way
 
     place = find_place(workspace)
+    before = run_under_way(place.workspace.lock_file)
     with reading(place) as ledger:
         runs = ledger.runs() if ledger else []
         tested = {run.run_id: len(ledger.candidates(run.run_id)) for run in runs if ledger}
-    rows = [run_row(place.workspace, run) for run in runs]
+    played = (before, run_under_way(place.workspace.lock_file))
+    rows = [run_row(run, played) for run in runs]
     show({"runs": rows}, runs_table(rows, tested) if rows else "no runs yet; `evolve run` starts one", as_json=as_json)
 
 
@@ -39,8 +42,11 @@ def show_run(
     from evolve.cli.pick import pick_run
     from evolve.cli.place import find_place, inspecting
     from evolve.cli.run_text import run_document, run_text
+    from evolve.lock import run_under_way
 
     place = find_place(workspace)
+    before = run_under_way(place.workspace.lock_file)
     with inspecting(place) as ledger:
-        document = run_document(place.workspace, ledger, pick_run(ledger, run_id))
+        entry = pick_run(ledger, run_id)
+        document = run_document(ledger, entry, (before, run_under_way(place.workspace.lock_file)))
     show(document, run_text(place, document), as_json=as_json)

@@ -42,8 +42,9 @@ class Gateway:
 
     def __init__(self, hosts: Collection[str], *, upstream: str | None = None, direct: str = "") -> None:
         self._allowed = [_split(host, 443) for host in hosts]
-        self._upstream = _proxy_of(upstream) if upstream else None
         self._direct = direct
+        is_asked = not all(self._is_direct(host.removeprefix("*.")) for host, _ in self._allowed)
+        self._upstream = _proxy_of(upstream) if upstream and is_asked else None
         self._room = asyncio.Semaphore(_MOST_AT_ONCE)
         self.refused: list[str] = []
         self.unreached: list[str] = []
@@ -177,15 +178,18 @@ def _place_of(target: str) -> str:
 
 
 def _proxy_of(address: str) -> SplitResult:
-    """Return the address of a proxy in its parts, the port read.
+    """Return the address of a proxy in its parts.
 
     Raises:
-        ValueError: its port is no number, or it speaks something else than plain HTTP.
+        ValueError: its port is no number, or it speaks something else than plain HTTP. A password is not told.
     """
-    parts = urlsplit(address if "//" in address else f"http://{address}")
+    parts = urlsplit(address if "://" in address else f"http://{address.removeprefix('//')}")
     if parts.scheme != "http":
         raise ValueError(f"{parts.scheme}:// is no proxy that the gateway speaks to, http:// is")
-    _ = parts.port
+    try:
+        _ = parts.port
+    except ValueError:
+        raise ValueError("its port is no number") from None
     return parts
 
 
