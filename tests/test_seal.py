@@ -237,23 +237,32 @@ class Told:
 
     kind = "told"
 
-    def __init__(self, transcripts: Path, words: str) -> None:
+    def __init__(self, transcripts: Path, words: str, last: str) -> None:
         self._transcripts = transcripts
         self._words = words
+        self._last = last
 
     async def propose(self, assignment: Assignment) -> Proposed:
         self._transcripts.mkdir(parents=True, exist_ok=True)
         (self._transcripts / "told.log").write_text(self._words)
-        raise Interrupted("stopped as asked")
+        raise Interrupted(self._last)
 
 
-@pytest.mark.parametrize(("words", "ends_with"), [(f"{CANARY}.", CanaryFound), ("Nothing.", Interrupted)])
+@pytest.mark.parametrize(
+    ("words", "last", "ends_with"),
+    [
+        (f"{CANARY}.", "stopped", CanaryFound),
+        ("Nothing.", "stopped", Interrupted),
+        (json.dumps(CANARY).replace("-", "\\u002d"), CANARY, CanaryFound),  # an error quotes what was read as JSON
+    ],
+)
 def test_a_stop_does_not_keep_a_transcript_from_being_looked_through(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, ends_with: type[Exception]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, last: str, ends_with: type[Exception]
 ) -> None:
-    """However a proposer's turn ends, what it said until then is searched for canaries: nobody does so later."""
+    """However its turn ends, what a proposer said until then and last is searched for canaries: nobody does later."""
     workspace = small_run.make_workspace(tmp_path / "ws")
-    monkeypatch.setattr("evolve.loop.session.create_proposer", lambda *_, **__: Told(workspace.transcripts, words))
+    told = Told(workspace.transcripts, words, last)
+    monkeypatch.setattr("evolve.loop.session.create_proposer", lambda *_, **__: told)
     with pytest.raises(ends_with):
         small_run.run(workspace, SMALL, "iterations=1")
 

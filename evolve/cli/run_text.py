@@ -19,14 +19,18 @@ if TYPE_CHECKING:
 CANDIDATE_HEAD = ("CANDIDATE", "GATE", "REVIEW", "GAIN", "95% INTERVAL", "ASKED OF", "REQUESTS", "LAYER", "HYPOTHESIS")
 
 
-def run_row(entry: RunEntry, played: Collection[str | None]) -> Json:
-    """Return what the ledger says of a run itself.
+def was_killed(entry: RunEntry, played: Collection[str | None]) -> bool:
+    """Tell whether a run that goes on by the ledger does not.
 
     Args:
-        played: what `run_under_way` said before the entry was read and after: on record a killed run still goes on.
+        played: what `run_under_way` said before the entry was read and after.
     """
-    is_interrupted = entry.status is RunStatus.RUNNING and entry.run_id not in played
-    return {**entry.model_dump(mode="json"), "is_interrupted": is_interrupted}
+    return entry.status is RunStatus.RUNNING and entry.run_id not in played
+
+
+def run_row(entry: RunEntry, played: Collection[str | None]) -> Json:
+    """Return what the ledger says of a run itself; `played` as for `was_killed`."""
+    return {**entry.model_dump(mode="json"), "is_interrupted": was_killed(entry, played)}
 
 
 def runs_table(rows: list[Json], candidates: Mapping[str, int]) -> str:
@@ -48,7 +52,7 @@ def runs_table(rows: list[Json], candidates: Mapping[str, int]) -> str:
 
 
 def run_document(ledger: Ledger, entry: RunEntry, played: Collection[str | None] = ()) -> Json:
-    """Return all that the ledger knows of a run, without its episodes; `played` as for `run_row`."""
+    """Return all that the ledger knows of a run, without its episodes; `played` as for `was_killed`."""
     patterns = ledger.patterns(entry.run_id)
     latest = max((found.iteration for found in patterns), default=0)
     return {

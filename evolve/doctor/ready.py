@@ -124,9 +124,9 @@ def require_proposer(workspace: Workspace, config: Config, environ: Mapping[str,
     Raises:
         UserError: says what is missing.
     """
-    proposer = create_proposer(workspace, config, environ=environ, replay=str, canaries=Canaries({}))
-    if isinstance(proposer, CommandProposer):
-        proposer.find_program()
+    agent = _coding_agent(workspace, config, environ)
+    if agent is not None:
+        agent.find_program()
 
 
 def require_way_out(workspace: Workspace, config: Config, environ: Mapping[str, str]) -> None:
@@ -135,6 +135,11 @@ def require_way_out(workspace: Workspace, config: Config, environ: Mapping[str, 
     Raises:
         UserError: names the address that is none, or the proxy that is not spoken to.
     """
+    agent = _coding_agent(workspace, config, environ)
+    if agent is not None:
+        agent.require_way_out()
+
+
+def _coding_agent(workspace: Workspace, config: Config, environ: Mapping[str, str]) -> CommandProposer | None:
     proposer = create_proposer(workspace, config, environ=environ, replay=str, canaries=Canaries({}))
-    if isinstance(proposer, CommandProposer):
-        proposer.require_way_out()
+    return proposer if isinstance(proposer, CommandProposer) else None

@@ -31,6 +31,7 @@ class RunFacts(Record):
     run_id: str
     environment: str
     status: RunStatus
+    is_interrupted: bool = Field(default=False, description="it was killed: on record it goes on, and nobody plays it")
     reason: str
     started_at: str = Field(description="UTC, ISO 8601")
     finished_at: str | None
@@ -39,6 +40,11 @@ class RunFacts(Record):
     proposer: str
     policy: Policy
     config: Json = Field(description="the part of the configuration that decides what a run does")
+
+    @property
+    def standing(self) -> str:
+        """How it stands, in a word."""
+        return "interrupted" if self.is_interrupted else self.status.value
 
 
 class ModelFacts(Record):

@@ -33,7 +33,7 @@ def _opening(report: Report) -> list[str]:
     run, totals = report.run, report.totals
     facts = (
         ("model", f"{model_name(report)} ({report.model.kind}, fingerprint {report.model.digest[:12]})"),
-        ("status", f"{run.status.value}: {run.reason}" if run.reason else run.status.value),
+        ("status", f"{run.standing}: {run.reason}" if run.reason else run.standing),
         ("started", f"{moment(run.started_at)}, {duration(run.wall_s)}"),
         ("proposer", run.proposer),
         ("episodes", f"{grouped(totals.episodes)}, {count(totals.errors, 'error')}"),

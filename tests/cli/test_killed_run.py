@@ -56,6 +56,7 @@ def test_a_killed_run_is_interrupted_also_while_another_one_goes_on(evolve, work
         assert evolve("runs", "show", "-C", workspace).out.startswith("Run household-001 on household: running\n")
     assert listed(evolve, workspace) == {"household-001": ("running", True)}
     assert "household-001  household    interrupted" in evolve("runs", "list", "-C", workspace).out
+    assert "  status         interrupted\n" in evolve("report", "-C", workspace).out
     shown = evolve("runs", "show", "-C", workspace)
     assert shown.out.startswith("Run household-001 on household: interrupted\n")
     assert "evolve run --resume household-001" in shown.out
