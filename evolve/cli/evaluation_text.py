@@ -12,7 +12,7 @@ from evolve.cli.place import Place, reading, wait_for
 from evolve.doctor import require_ready, unknown_units
 from evolve.environments.installed import check_names, make_environment
 from evolve.evaluate import evaluate as look_at
-from evolve.figures import count, interval, moment, money, percent, points
+from evolve.figures import count, grouped, interval, moment, money, percent, points
 from evolve.freeze import frozen_harness
 from evolve.harness.artifact import read_harness
 from evolve.records import ArmResult, Evaluation, FrozenHarness, Json
@@ -151,6 +151,6 @@ def _arm(name: str, arm: ArmResult) -> tuple[object, ...]:
         percent(arm.rate),
         f"{percent(low)} to {percent(high)}",
         arm.errors,
-        tokens,
+        grouped(tokens),
         money(arm.usage.cost_usd),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from difflib import unified_diff
 from textwrap import indent
@@ -79,7 +80,7 @@ def _is_as_proposed(step: Step) -> bool:
 
 
 def _call_text(call: Call) -> str:
-    return f"{call.tool} {call.model_dump_json(include={'arguments'})}"
+    return f"{call.tool} {json.dumps(call.arguments, ensure_ascii=False)}"
 
 
 def _ending(episode: Episode) -> Iterator[str]:

@@ -61,7 +61,7 @@ def test_rewrite_shows_what_was_written_what_was_run_and_the_unit_between():
         'model calls: act {"a": "opn"}',
         "harness: action.spell (action, rewrite) rewrite",
         '→ act {"a": "open"}',
-        "was run",
+        'was run: act {"a": "open"}',
         "answer: The door is open.",
         "harness adds: Two steps left.",
         "Score 1: solved",
