@@ -9,9 +9,9 @@ NOTHING = "–"
 """Stands where there is no value."""
 
 
-def grouped(number: float) -> str:
+def grouped(number: int) -> str:
     """Return a whole number with its thousands apart: 12,345."""
-    return f"{number:,.0f}"
+    return f"{number:,}"
 
 
 def count(number: int, noun: str) -> str:

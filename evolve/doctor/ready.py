@@ -13,6 +13,7 @@ from evolve.models.create import create_model
 from evolve.models.settings import ModelSettings
 from evolve.proposers.command import CommandProposer
 from evolve.proposers.create import create_proposer
+from evolve.protocols import Proposer
 from evolve.repository import harness_folder, open_repository
 from evolve.secrets import scrub, secret_values
 from evolve.workspace import Workspace
@@ -89,7 +90,6 @@ def require_startable(workspace: Workspace, config: Config, environ: Mapping[str
     """
     require_ready(config, environ)
     require_proposer(workspace, config, environ)
-    require_way_out(workspace, config, environ)
     if is_new:
         require_harness(workspace, config.environment)
 
@@ -119,27 +119,21 @@ def asked(config: Config) -> dict[str, ModelSettings]:
 
 
 def require_proposer(workspace: Workspace, config: Config, environ: Mapping[str, str]) -> None:
-    """Refuse a proposer that cannot be made, or whose program is not installed.
+    """Refuse a proposer that cannot be made, whose program is not installed, or that could not reach its model.
 
     Raises:
-        UserError: says what is missing.
+        UserError: says what is missing, or names the address or proxy that keeps a coding agent from its model.
     """
-    agent = _coding_agent(workspace, config, environ)
-    if agent is not None:
-        agent.find_program()
+    proposer = make_proposer(workspace, config, environ)
+    if isinstance(proposer, CommandProposer):
+        proposer.find_program()
+        proposer.require_way_out()
 
 
-def require_way_out(workspace: Workspace, config: Config, environ: Mapping[str, str]) -> None:
-    """Refuse a coding agent that could not be let out of its sandbox to its model.
+def make_proposer(workspace: Workspace, config: Config, environ: Mapping[str, str]) -> Proposer:
+    """Make a proposer to look at, not to ask.
 
     Raises:
-        UserError: names the address that is none, or the proxy that is not spoken to.
+        UserError: it cannot be made; or a sandbox is required, and none holds here.
     """
-    agent = _coding_agent(workspace, config, environ)
-    if agent is not None:
-        agent.require_way_out()
-
-
-def _coding_agent(workspace: Workspace, config: Config, environ: Mapping[str, str]) -> CommandProposer | None:
-    proposer = create_proposer(workspace, config, environ=environ, replay=str, canaries=Canaries({}))
-    return proposer if isinstance(proposer, CommandProposer) else None
+    return create_proposer(workspace, config, environ=environ, replay=str, canaries=Canaries({}))

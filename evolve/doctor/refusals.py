@@ -12,12 +12,12 @@ from functools import partial
 from evolve.config import Config
 from evolve.doctor.ready import (
     asked,
+    make_proposer,
     require_harness,
     require_key,
     require_no_secret,
     require_price,
     require_proposer,
-    require_way_out,
 )
 from evolve.environments.installed import make_environment
 from evolve.errors import EvolveError
@@ -92,15 +92,14 @@ def _of_models(config: Config, environ: Mapping[str, str]) -> Iterator[_Check]:
 
 
 def _of_proposer(workspace: Workspace, config: Config, environ: Mapping[str, str]) -> Iterator[_Check]:
-    """Yield the check out of the sandbox first: what it tells besides is the sandbox's."""
+    """Yield the check out of the sandbox first, then what the sandbox adds, then the way out of it."""
     settings = config.proposer
     outside = config.model_copy(update={"proposer": settings.model_copy(update={"sandbox": "off"})})
     about = f"agent {settings.agent}" if settings.kind == "command" and settings.agent else "proposer"
     require = partial(require_proposer, workspace, environ=environ)
     yield _Check(about, partial(require, config=outside), "see [proposer] in evolve.toml")
-    yield _Check("proposer sandbox", partial(require, config=config), MEND)
-    mend = "mend or unset it"
-    yield _Check(about, partial(require_way_out, workspace, config, environ), mend)
+    yield _Check("proposer sandbox", partial(make_proposer, workspace, config, environ), MEND)
+    yield _Check(about, partial(require, config=config), "mend or unset it")
 
 
 def _of_workspace(workspace: Workspace, config: Config, resume: str | None) -> Iterator[_Check]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evolve.classify.label import class_counts, label_failure
 from evolve.environments.installed import make_environment
 from evolve.errors import ConfigError, RepositoryError
+from evolve.figures import parse_time
 from evolve.loop.on_record import budget_after, whole_divergence
 from evolve.models.recorded import RecordedModel, recording_file
 from evolve.predictions import PredictionScore
@@ -209,7 +209,7 @@ def _run_facts(run: RunEntry) -> RunFacts:
 def _seconds(start: str, end: str | None) -> float | None:
     if end is None:
         return None
-    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    return (parse_time(end) - parse_time(start)).total_seconds()
 
 
 def _model_facts(run: RunEntry, looks: Sequence[LookReport]) -> ModelFacts:

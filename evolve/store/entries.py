@@ -11,7 +11,7 @@ from evolve.records import Candidate, Episode, Json, Look, Pattern, Record, Spli
 
 
 class RunStatus(StrEnum):
-    """How a run stands. A run that a kill ended is still `running`, and nobody holds its workspace."""
+    """How a run stands. A run that a kill ended is still `running`, and nobody plays it."""
 
     RUNNING = "running"
     DONE = "done"
