@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
+from evolve.figures import points
 from evolve.gate.interval import gain_interval
 from evolve.gate.scores import PairedScores, TaskScores
 from evolve.gate.signflip import pair_p
@@ -46,7 +47,7 @@ def carry_over(scores: PairedScores, *, train_gain: float) -> GuardDecision:
     if tasks < FEWEST_GUARD_TASKS:
         reason = f"{tasks} guard tasks are too few to see a gain carry over ({FEWEST_GUARD_TASKS} are needed)."
         return GuardDecision("cannot_tell", (reason,), numbers)
-    found = f"On {tasks} guard tasks the gain is {gain_interval(guard)}; {100 * needed:+.1f} were needed"
+    found = f"On {tasks} guard tasks the gain is {gain_interval(guard)}; {points(needed)} were needed"
     if gain > 0.0 and gain >= needed:
         return GuardDecision("pass", (f"{found}.",), numbers)
     return GuardDecision("veto", (f"{found}: what was gained on the training tasks does not carry over.",), numbers)
@@ -65,7 +66,7 @@ def confirmation(scores: PairedScores, *, claimed: float) -> GuardDecision:
     fresh = scores.fold("train")
     interval = gain_interval(fresh)
     numbers: Json = {"gain": interval.estimate, "interval": [interval.low, interval.high], "claimed": claimed}
-    found = f"On {fresh.pairs} fresh pairs the gain is {interval}; {100 * claimed:+.1f} was claimed at the accept"
+    found = f"On {fresh.pairs} fresh pairs the gain is {interval}; {points(claimed)} was claimed at the accept"
     if interval.estimate > 0.0:
         return GuardDecision("pass", (f"{found}.",), numbers)
     return GuardDecision("cannot_tell", (f"{found}: it did not show again.",), numbers)
@@ -99,7 +100,7 @@ def once_fixed(scores: PairedScores, suite: Collection[str]) -> GuardDecision:
         return GuardDecision("pass", ("No task of the suite of once fixed tasks was measured.",), {"tasks": 0})
     p = _drop_p(kept)
     numbers: Json = {"tasks": len(kept.tasks), "drop_p": p, "effect": kept.effect}
-    moved = f"{100 * kept.effect:+.1f} points per task (p of a drop {p:.2g})"
+    moved = f"{points(kept.effect)} points per task (p of a drop {p:.2g})"
     found = f"The {len(kept.tasks)} once fixed tasks moved by {moved}"
     if p <= DROP_P:
         return GuardDecision("veto", (f"{found}: they break again.",), numbers)

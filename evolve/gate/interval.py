@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evolve.figures import percent
+from evolve.figures import percent, points
 from evolve.gate.scores import PairedScores, TaskScores
 
 RESAMPLES = 2000
@@ -24,8 +24,8 @@ class Interval:
     level: float
 
     def __str__(self) -> str:
-        bounds = f"{percent(self.level, 0)} interval {100 * self.low:+.1f} to {100 * self.high:+.1f}"
-        return f"{100 * self.estimate:+.1f} points ({bounds})"
+        bounds = f"{percent(self.level, 0)} interval {points(self.low)} to {points(self.high)}"
+        return f"{points(self.estimate)} points ({bounds})"
 
 
 def by_task(task: TaskScores) -> str:

@@ -8,7 +8,7 @@ from itertools import count
 
 import numpy as np
 
-from evolve.figures import percent
+from evolve.figures import percent, points
 from evolve.gate.boundary import FAR, NODES, Boundary
 from evolve.gate.normal import density, upper_tail
 from evolve.gate.scores import GRID, PairedScores
@@ -83,7 +83,7 @@ class Plan:
         if not self.fewest_wins:
             return "too few for any candidate to pass the paired test"
         first, *more = self.fewest_wins
-        told = f"newly solves {first} ({100 * self.smallest_gain:+.1f} points) and breaks none"
+        told = f"newly solves {first} ({points(self.smallest_gain)} points) and breaks none"
         enough = ", ".join([told, *(f"or {wins} and breaks {losses}" for losses, wins in enumerate(more, 1))])
         rate = f"at a false-accept rate of {percent(self.alpha, 2)}"
         return f"a candidate passes the paired test, {rate}, if it {enough} (tasks being passed or failed)"
@@ -225,10 +225,10 @@ def self_check(scores: PairedScores) -> SelfCheck:
         reasons.append(f"{share}: mend the infrastructure first.")
     if p < AA_P:
         reasons.append(
-            f"The incumbent differs from itself by {100 * scores.effect:+.1f} points per task (p = {p:.2g}): "
+            f"The incumbent differs from itself by {points(scores.effect)} points per task (p = {p:.2g}): "
             "something besides the harness moves the scores, and no verdict could be believed."
         )
     if not reasons:
-        found = f"The incumbent differs from itself by {100 * scores.effect:+.1f} points per task (p = {p:.2g})"
+        found = f"The incumbent differs from itself by {points(scores.effect)} points per task (p = {p:.2g})"
         return SelfCheck(True, p, variance, scores.effect, (f"{found}, which is chance.",))
     return SelfCheck(False, p, variance, scores.effect, tuple(reasons))

@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from evolve.figures import percent
+from evolve.figures import percent, points
 from evolve.gate.boundary import Boundary, boundary, rising
 from evolve.gate.interval import gain_interval
 from evolve.gate.normal import z_of
@@ -194,5 +194,5 @@ def _found(numbers: Json) -> str:
     return (
         f"Stage {numbers['stage']} of {numbers['stages']}, {numbers['pairs']} pairs on {numbers['tasks']} tasks: "
         f"the candidate did better in {numbers['wins']} and worse in {numbers['losses']}, "
-        f"{100 * numbers['effect']:+.1f} points per task (95% interval {low:+.1f} to {high:+.1f})."
+        f"{points(numbers['effect'])} points per task (95% interval {low:+.1f} to {high:+.1f})."
     )

@@ -6,7 +6,7 @@ points or more) is held at the candidate's alpha, and the run's error budget is 
 
 from __future__ import annotations
 
-from evolve.figures import percent
+from evolve.figures import percent, points
 from evolve.gate.guards import FEWEST_GUARD_TASKS, GuardDecision
 from evolve.gate.noninferiority import MARGIN, simplification
 from evolve.gate.scores import PairedScores
@@ -61,7 +61,7 @@ def still_not_worse(exam: Exam, both: PairedScores) -> GuardDecision:
 
 def shows_no_loss(scores: PairedScores) -> GuardDecision:
     """Ask fresh trials whether they show a loss beyond the margin after all."""
-    told = f"On {scores.pairs} fresh pairs it moved by {100 * scores.effect:+.1f} points per task"
+    told = f"On {scores.pairs} fresh pairs it moved by {points(scores.effect)} points per task"
     if scores.effect > -MARGIN:
         return GuardDecision("pass", (f"{told}: simpler and not worse.",), {"gain": scores.effect})
     return GuardDecision("cannot_tell", (f"{told}: a loss shows on fresh trials.",), {"gain": scores.effect})

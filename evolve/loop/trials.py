@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from evolve.figures import percent
+from evolve.figures import percent, points
 from evolve.gate import guards as gate_guards
 from evolve.gate.guards import GUARD_TRIALS, GuardDecision, carry_over, once_fixed, regression
 from evolve.gate.scores import PairedScores
@@ -44,8 +44,8 @@ async def screen(exam: Exam) -> StageResult:
         "unchanged": sum(is_unchanged(exam, task) for task in targets),
     }
     told = (
-        f"{len(targets)} targeted tasks moved by {100 * aimed.effect:+.1f} points per task, "
-        f"{len(sentries)} passing ones by {100 * kept.effect:+.1f}"
+        f"{len(targets)} targeted tasks moved by {points(aimed.effect)} points per task, "
+        f"{len(sentries)} passing ones by {points(kept.effect)}"
     )
     if exam.run.model.is_greedy and not await removed_units(exam):
         if numbers["unchanged"] == len(targets):
